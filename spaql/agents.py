@@ -104,10 +104,10 @@ class Agent:
         low, high = (np.broadcast_to(bound, action_dimensions) for bound in (low, high))
         roots = horizon if self.algorithm == learning.AQL else 1
         self._trainee = self._best = new_partition(roots, dimensions, low, high, q=float(horizon))
-        keeps_best = self.algorithm in (learning.SPAQL, learning.SPAQL_TS)
+        self._keeps_best = self.algorithm in (learning.SPAQL, learning.SPAQL_TS)
         self._status = np.zeros(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
-        self._status["iteration"], self._status["episode"] = (-1, 1) if keeps_best else (0, 0)
+        self._status["iteration"], self._status["episode"] = (-1, 1) if self._keeps_best else (0, 0)
         self._status["tau"], self._status["u"], self._status["seen"] = tau_min, u, 1
         self._history = np.zeros(0, HISTORY)
         self._room = (np.empty(dimensions), np.empty(dimensions), np.empty(action_dimensions))
@@ -225,7 +225,9 @@ class Agent:
             self._starts.bit_generator.state = streams["environment"]
 
     def _snapshot(self) -> tuple:
-        return copy(self._trainee), copy(self._best), self._status.copy(), self._streams()
+        trainee = copy(self._trainee)
+        best = copy(self._best) if self._keeps_best else trainee
+        return trainee, best, self._status.copy(), self._streams()
 
     def _restore(self, snapshot: tuple) -> None:
         self._trainee, self._best, self._status, streams = snapshot
@@ -329,7 +331,7 @@ class Agent:
         }
         arrays = {"status": self._status, "history": self._history}
         for name, partition in (("trainee", copy(self._trainee)), ("best", copy(self._best))):
-            arrays |= {f"{name}_{field}": array for field, array in partition._asdict().items()}
+            arrays |= {f"{name}_{field}": array for field, array in partition._asdict().items() if field != "axes"}
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
         try:
@@ -570,15 +572,15 @@ def check_array(arrays: dict, name: str, dtype: Any, length: int | None = None) 
 
 def read_partition(arrays: dict, name: str, like: Partition) -> Partition:
     """Return a partition of a saved agent, checked: compiled code follows its indices without looking."""
-    read = Partition(*(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in Partition._fields))
+    stored = Partition._fields[:-1]
+    read = Partition(*(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in stored), like.axes)
     balls, cells = len(read.balls), len(read.cells)
-    halves = 2**like.digits.size
+    halves = 2 ** len(like.axes)
     sound = (
         read.balls.dtype == BALL
         and read.cells.dtype == CELL
         and read.low.shape == read.high.shape == (balls, like.low.shape[1])
         and read.counts.shape == like.counts.shape
-        and read.digits.shape == like.digits.shape
         and read.counts[BALLS] == balls
         and read.counts[CELLS] == cells
         and min(balls, cells) >= len(like.cells)

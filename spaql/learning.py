@@ -133,8 +133,8 @@ def value(p, learner, h, x, y):
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
             return 0.0
-        return min(float(learner.H), p.balls[best_ball(p.cells, p.digits, h + 1, y)].q)
-    v = min(float(learner.H), p.balls[best_ball(p.cells, p.digits, 0, y)].q)
+        return min(float(learner.H), p.balls[best_ball(p.cells, p.axes, h + 1, y)].q)
+    v = min(float(learner.H), p.balls[best_ball(p.cells, p.axes, 0, y)].q)
     if learner.algorithm == SPAQL_TS:
         v *= math.exp(-((distance(x, learner.reference, learner.euclidean) / learner.lam) ** 2))
     return v
@@ -147,20 +147,19 @@ def boltzmann_sample(p, root, x, tau, absolute, rng):
     Q_max is max Q, as the text has it; below zero it prefers the worst ball.  The released program takes max |Q|.
     """
     balls, cells = p.balls, p.cells
-    leaf = locate(cells, p.digits, root, x)
+    leaf = locate(cells, p.axes, root, x)
     highest = balls[cells[leaf].best].q
-    lowest = highest
-    cell = leaf
-    while cell != NONE:
-        ball = cells[cell].first
-        while ball != NONE:
-            lowest = min(lowest, balls[ball].q)
-            ball = balls[ball].next
-        cell = cells[cell].parent
-    scale = max(abs(highest), abs(lowest)) if absolute else highest
+    scale, preferred = highest, highest
+    if absolute or highest < 0.0:
+        lowest = lowest_estimate(balls, cells, leaf)
+        if absolute:
+            scale = max(abs(highest), abs(lowest))
+        else:
+            preferred = lowest
     if scale == 0.0:
         scale = 1.0
-    top = max(highest / scale, lowest / scale)  # taken off every exponent: nothing overflows, no probability changes
+    # Taking the preferred ball's exponent off every exponent changes no probability, and nothing overflows.
+    factor = 1.0 / (scale * tau)
     # One pass that keeps ball i with probability w_i / (w_1 + ... + w_i) leaves each with probability w_i / Σw.
     chosen = NONE
     total = 0.0
@@ -168,14 +167,27 @@ def boltzmann_sample(p, root, x, tau, absolute, rng):
     while cell != NONE:
         ball = cells[cell].first
         while ball != NONE:
-            w = math.exp((balls[ball].q / scale - top) / tau)
-            if w > 0.0:
-                total += w
-                if w == total or rng.random() * total < w:
-                    chosen = ball
+            w = math.exp((balls[ball].q - preferred) * factor)
+            total += w
+            if w == total or rng.random() * total < w:
+                chosen = ball
             ball = balls[ball].next
         cell = cells[cell].parent
     return chosen
+
+
+@inner
+def lowest_estimate(balls, cells, leaf):
+    """The least Q of the balls relevant to a leaf cell."""
+    lowest = math.inf
+    cell = leaf
+    while cell != NONE:
+        ball = cells[cell].first
+        while ball != NONE:
+            lowest = min(lowest, balls[ball].q)
+            ball = balls[ball].next
+        cell = cells[cell].parent
+    return lowest
 
 
 @entry
@@ -184,25 +196,20 @@ def choose(p, learner, h, x, tau, rng):
     if learner.algorithm == RANDOM:
         return 0
     if learner.algorithm == AQL:
-        return best_ball(p.cells, p.digits, h, x)
+        return best_ball(p.cells, p.axes, h, x)
     return boltzmann_sample(p, 0, x, tau, learner.absolute, rng)
 
 
 @entry
-def learn(p, learner, h, ball, x, y, reward, rng):
-    """Learn from one step: count the visit, update Q (eqn:qval_update), split a ball visited often enough."""
-    if learner.algorithm == RANDOM:
-        return p
-    visits = p.balls[ball].visits + 1
-    p.balls[ball].visits = visits
-    v = float(visits)
-    alpha = learning_rate(learner.H, v)
-    target = reward + value(p, learner, h, x, y) + bonus(learner.xi, v)
-    update(p, ball, (1.0 - alpha) * p.balls[ball].q + alpha * target)
-    # (d_max / r)² = 4^n for a ball that n splits made
-    if v >= 4.0 ** p.cells[p.balls[ball].cell].depth:
-        p = split(p, ball, learner.discrete, learner.random_ties, rng)
-    return p
+def learn(p, learner, h, ball, x, y, reward):
+    """Learn from one step: count the visit, update Q (eqn:qval_update).  Return whether the ball must split."""
+    balls, cells = p.balls, p.cells
+    visits = balls[ball].visits + 1
+    balls[ball].visits = visits
+    alpha = learning_rate(learner.H, visits)
+    target = reward + value(p, learner, h, x, y) + bonus(learner.xi, visits)
+    update(balls, cells, 2 ** len(p.axes), ball, (1.0 - alpha) * balls[ball].q + alpha * target)
+    return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)² of a ball that so many splits made
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -215,14 +222,14 @@ def rollout(reset, step, system, state, start, p, learner, central, rng, x, acti
 
     Its actions are drawn within the best ball, as in the paper, or `central` in it.
     """
-    cells, digits, low, high = p.cells, p.digits, p.low, p.high
+    cells, axes, low, high = p.cells, p.axes, p.low, p.high
     root_step = 1 if learner.algorithm == AQL else 0
     total = 0.0
     h = 0
     over = False
     reset(system, state, start, x)
     while h < learner.limit and not over:
-        ball = best_ball(cells, digits, h * root_step, x)
+        ball = best_ball(cells, axes, h * root_step, x)
         if central:
             central_action(low, high, ball, learner.discrete, action)
         else:
@@ -246,7 +253,8 @@ def train(reset, step, system, state, start, p, learner, tau, rng, x, y, action)
         ball = choose(p, learner, h, x, tau, rng)
         draw_action(p.low, p.high, ball, learner.discrete, rng, action)
         reward, over = step(system, state, action, y)
-        p = learn(p, learner, h, ball, x, y, reward, rng)
+        if learner.algorithm != RANDOM and learn(p, learner, h, ball, x, y, reward):
+            p = split(p, ball, learner.discrete, learner.random_ties, rng)
         x, y = y, x
         h += 1
     return p, h
@@ -376,7 +384,7 @@ def evaluate_cartpole(system, starts, central, run, rng, rewards, steps):
 def act(p, roots, points, discrete, central, rng, actions):
     """Write the greedy policy's action at each of many points of the standard space."""
     for i in range(len(points)):
-        ball = best_ball(p.cells, p.digits, roots[i], points[i])
+        ball = best_ball(p.cells, p.axes, roots[i], points[i])
         if central:
             central_action(p.low, p.high, ball, discrete, actions[i])
         else:

@@ -55,7 +55,7 @@ class Partition(NamedTuple):
     high: np.ndarray  # upper bounds; for discrete actions the index after the last
     cells: np.ndarray
     counts: np.ndarray
-    digits: np.ndarray  # room for `locate`, a number a dimension of the state space
+    axes: tuple[int, ...]  # (0, 1, ..., d - 1) of the state space: a tuple, so that compiled code knows its length
 
 
 BALLS, CELLS, ARMS, SPLITS = range(4)
@@ -69,7 +69,7 @@ def new_partition(roots: int, dimensions: int, low, high, q: float) -> Partition
     cells["children"] = cells["parent"] = NONE
     cells["best"] = cells["own"] = cells["first"] = every
     low, high = (np.tile(np.asarray(bound, float), (roots, 1)) for bound in (low, high))
-    return Partition(balls, low, high, cells, np.array([roots, roots, roots, 0]), np.zeros(dimensions, np.int64))
+    return Partition(balls, low, high, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
 
 
 @entry
@@ -82,25 +82,24 @@ def copy(p):
         p.high[:balls].copy(),
         p.cells[:cells].copy(),
         p.counts.copy(),
-        p.digits.copy(),
+        p.axes,
     )
 
 
 @inlined
-def locate(cells, digits, root, x):
+def locate(cells, axes, root, x):
     """The leaf cell that holds the state `x`.
 
     A coordinate's binary digits say at each depth which half it is in; a point on the border belongs to the upper half.
     """
-    for i in range(digits.size):
-        digits[i] = min(int(math.floor(x[i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
     cell = root
     children = cells[cell].children
     shift = BITS
     while children != NONE:
         half = 0
-        for i in range(digits.size):
-            half |= ((digits[i] >> shift) & 1) << i
+        for i in range(len(axes)):  # the compiler takes the digits out of the loop
+            digits = min(int(math.floor(x[i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
+            half |= ((digits >> shift) & 1) << i
         cell = children + half
         children = cells[cell].children
         shift -= 1
@@ -108,9 +107,9 @@ def locate(cells, digits, root, x):
 
 
 @inlined
-def best_ball(cells, digits, root, x):
+def best_ball(cells, axes, root, x):
     """The ball argmax Q(B) over RELEVANT(x): the selection rule."""
-    return cells[locate(cells, digits, root, x)].best
+    return cells[locate(cells, axes, root, x)].best
 
 
 @inlined
@@ -192,10 +191,10 @@ def next_cell(cells, halves, top, cell):
 
 
 @entry
-def update(p, ball, q):
+def update(balls, cells, halves, ball, q):
     """Set a ball's estimate, and with it the best balls of the cells below."""
-    p.balls[ball].q = q
-    project(p.balls, p.cells, 2**p.digits.size, p.balls[ball].cell, ball)
+    balls[ball].q = q
+    project(balls, cells, halves, balls[ball].cell, ball)
 
 
 @entry
@@ -205,7 +204,7 @@ def split(p, ball, discrete, random_ranks, rng):
     The partition returned may be a roomier one than the one given, which is then no longer valid.
     """
     cell = p.balls[ball].cell
-    halves = 2**p.digits.size
+    halves = 2**len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
         parts = 1 if p.high[ball, 0] - p.low[ball, 0] == 1.0 else 2
     else:
@@ -248,7 +247,7 @@ def make_room(p, balls, cells):
         np.concatenate((p.high, bounds)),
         np.concatenate((p.cells, more_cells)),
         p.counts,
-        p.digits,
+        p.axes,
     )
 
 

@@ -1,0 +1,45 @@
+# Everything a fresh clone needs is made here: `make test` and `make book` set up .venv from requirements.lock by themselves.
+PYTHON ?= python3
+BIN = .venv/bin
+READY = .venv/.ready
+
+.PHONY: test book bench lock lint format clean
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+book: $(READY)
+	$(BIN)/jupyter-book build . -W -n --keep-going
+	@echo "The book: $(CURDIR)/_build/html/index.html"
+
+bench: $(READY)
+	$(BIN)/spaql bench
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Resolves pyproject.toml's requirements anew, and writes the pins where they stand: the lock and the conda environment.
+lock:
+	rm -rf .venv && $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade setuptools
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cluster,test,book]'
+	$(BIN)/python -m pip freeze --all --exclude-editable --exclude pip \
+		| sed -e 's/+cpu$$//' | LC_ALL=C sort -f > requirements.lock
+	{ sed '/^      - /d' environment.yml; sed 's/^/      - /' requirements.lock; } > environment.tmp
+	mv environment.tmp environment.yml
+	touch $(READY)
+
+clean:
+	rm -rf .venv _build spaql/__pycache__ .pytest_cache .ruff_cache .hypothesis

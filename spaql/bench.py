@@ -1,0 +1,137 @@
+"""How fast it is, as ratios within one run: the table of `make bench`."""
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from spaql.agents import AQL, SPAQL, SPAQLTS, Agent, make_env
+from spaql.compiling import entry
+from spaql.systems import (
+    Pendulum,
+    cartpole_reset,
+    cartpole_step,
+    compile_system,
+    draw_starts,
+    make_space,
+    pendulum_reset,
+    pendulum_step,
+)
+
+LONG_RUNS = {  # the paper's ξ and N for 2,000 iterations
+    "Pendulum-v1": ({AQL: 20, SPAQL: 4, SPAQLTS: 0.4}, 20),
+    "CartPole-v0": ({AQL: 120, SPAQL: 20, SPAQLTS: 20}, 100),
+}
+
+
+@entry
+def random_pendulum(system, starts, rng, x):
+    """Rollouts of uniformly drawn actions on the compiled pendulum; the number of steps and the sum of rewards."""
+    state, action, steps, total = np.empty(3), np.empty(1), 0, 0.0
+    for i in range(len(starts)):
+        pendulum_reset(system, state, starts[i], x)
+        for _ in range(200):
+            action[0] = 2.0 * rng.random() - 1.0
+            reward, _ = pendulum_step(system, state, action, x)
+            total += reward
+        steps += 200
+    return steps, total
+
+
+@entry
+def random_cartpole(system, starts, rng, x):
+    """Rollouts of uniformly drawn actions on the compiled cart and pole; the number of steps and the sum of rewards."""
+    state, action, steps, total = np.empty(4), np.empty(1), 0, 0.0
+    for i in range(len(starts)):
+        cartpole_reset(system, state, starts[i], x)
+        for _ in range(200):
+            action[0] = float(int(2.0 * rng.random()))
+            reward, over = cartpole_step(system, state, action, x)
+            total += reward
+            steps += 1
+            if over:
+                break
+    return steps, total
+
+
+def seconds(function: Callable) -> tuple[float, object]:
+    """Return the wall time a call took, and its result."""
+    before = time.perf_counter()
+    result = function()
+    return time.perf_counter() - before, result
+
+
+def random_step(env_id: str, total: int = 4_000_000) -> float:
+    """Return the seconds a step of random rollouts takes on the compiled system."""
+    env = make_env(env_id)
+    space = make_space(env)
+    system = compile_system(env, space)
+    kernel, length = (random_pendulum, 200) if isinstance(system, Pendulum) else (random_cartpole, 22)
+    rng, x = np.random.default_rng(0), np.empty(len(space.centre))
+    starts = draw_starts(system, rng, total // length)
+    kernel(system, starts[:1], rng, x)
+    wall, (steps, _) = seconds(lambda: kernel(system, starts, rng, x))
+    return wall / steps
+
+
+def gymnasium_step(env_id: str, total: int = 20_000) -> float:
+    """Return the seconds Gymnasium's own step takes, without its wrappers, resets or a policy."""
+    env = make_env(env_id).unwrapped
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    return seconds(lambda: [env.step(action) for _ in range(total)])[0] / total
+
+
+def learning_step(agent: Agent, iterations: int, evaluations: int) -> float:
+    """Return the seconds an environment step of learning takes, training and evaluation together."""
+    done = len(agent.history)
+    wall, _ = seconds(lambda: agent.learn(iterations, evaluations))
+    history = agent.history[done:]
+    return wall / (history.steps.sum() + history.evaluation_steps.sum())
+
+
+def second_start() -> float:
+    """Return the seconds from the start of a process to the end of its first Pendulum iteration, with a warm cache."""
+    script = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(1)"
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, check=True)
+    return seconds(lambda: subprocess.run(command, check=True))[0]
+
+
+def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
+    """Measure; yield what was measured, the figure, the bound, and whether it holds."""
+    for env_id, (xis, evaluations) in LONG_RUNS.items():
+        base = random_step(env_id)
+        for algorithm, xi in xis.items():
+            algorithm(env_id, xi=xi, seed=0).learn(2, 2)  # so that nothing compiles while the clock runs
+            agent = algorithm(env_id, xi=xi, seed=0)
+            pace = learning_step(agent, iterations, evaluations)
+            bound = 4.0 if algorithm is AQL else 2.0
+            name = f"{algorithm.__name__} on {env_id}: a step, against a step of random rollouts ({base * 1e9:.0f} ns)"
+            yield name, f"{pace / base:.2f}×", f"≤ {bound:g}×", pace / base <= bound
+            if algorithm is AQL and env_id == "Pendulum-v1":
+                megabytes = sum(array.nbytes for array in agent._trainee) / 1e6
+                yield f"AQL on {env_id}: memory of {agent.arms:,} arms", f"{megabytes:.0f} MB", "≤ 60 MB", megabytes <= 60
+            if algorithm is SPAQL and env_id == "Pendulum-v1":
+                ratio = gymnasium_step(env_id) / pace
+                yield f"SPAQL on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
+    early = late = 0.0
+    for seed in range(5):
+        agent = SPAQL("Pendulum-v1", xi=4, seed=seed).learn(50)
+        early += learning_step(agent, 100, 20)
+        agent.learn(iterations - 200)
+        late += learning_step(agent, 100, 20)
+    yield f"SPAQL on Pendulum-v1: a step at iteration {iterations} against 100", f"{late / early:.2f}×", "≤ 1.5×", late <= 1.5 * early
+    start = second_start()
+    yield "second start of a process, to the end of one Pendulum iteration", f"{start:.1f} s", "≤ 3 s", start <= 3
+
+
+def main() -> None:
+    """Print the table as it is measured."""
+    print(f"One core, {platform.machine()}, Python {platform.python_version()}, warm cache; ratios are within this run.\n")
+    print("| what | measured | bound | |\n|---|---|---|---|")
+    for what, figure, bound, holds in rows():
+        print(f"| {what} | {figure} | {bound} | {'holds' if holds else 'misses'} |", flush=True)
