@@ -19,6 +19,7 @@ from tqdm import tqdm
 from spaql import learning
 from spaql.learning import HISTORY, RULES, STATUS, Learner, Rules, Run
 from spaql.partition import ARMS, BALL, BALLS, CELL, CELLS, NONE, Partition, copy, new_partition
+from spaql.progress import progress
 from spaql.systems import (
     PAPER_REFERENCES,
     Gym,
@@ -138,7 +139,7 @@ class Agent:
         chunk = N + 1  # episodes that take about CHUNK seconds
         backup = self._snapshot()
         try:
-            with tqdm(total=iterations, disable=not progress_bar, unit="it", desc=type(self).__name__) as bar:
+            with progress(iterations, type(self).__name__, shown=progress_bar) as bar:
                 while self._status["iteration"][0] < goal:
                     # Up to the end of this iteration, or of a later one, so that a copy to fall back on can be taken there.
                     rest = N + 1 - int(self._status["episode"][0])
@@ -154,10 +155,7 @@ class Agent:
                         chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
                     if self._status["episode"][0] == 0:
                         backup = self._snapshot()
-                        done = int(self._status["iteration"][0])
-                        bar.n = done - first
-                        bar.set_postfix(self._progress(done), refresh=False) if done > first else None
-                        bar.update(0)
+                        self._report(bar, first)
         except BaseException:
             self._restore(backup)
             raise
@@ -233,9 +231,13 @@ class Agent:
         self._trainee, self._best, self._status, streams = snapshot
         self._set_streams(streams)
 
-    def _progress(self, done: int) -> dict:
-        row = self._history[done - 1]
-        return {"reward": f"{row['rewards']:.1f}", "arms": int(row["arms"])}
+    def _report(self, bar: tqdm, first: int) -> None:
+        """Show on the bar what has been done since the iteration `first`."""
+        done = int(self._status["iteration"][0])
+        if done > first:
+            row = self._history[done - 1]
+            bar.set_postfix({"reward": f"{row['rewards']:.1f}", "arms": int(row["arms"])}, refresh=False)
+            bar.update(done - first - bar.n)
 
     @property
     def history(self) -> np.recarray:

@@ -1,0 +1,218 @@
+"""The rules of the three algorithms against the paper's formulas, worked by hand or by SciPy."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from spaql import AQL, SPAQL, SPAQLTS, learning
+from spaql.agents import make_env
+from spaql.learning import HISTORY, RELEASED, RULES, STATUS, Rules, boltzmann_sample, conclude, distance, learn
+from spaql.partition import best_ball, new_partition, split
+from spaql.systems import make_space, standardise, to_box
+
+from .naive import NaivePartition, naive_aql_episode
+
+RNG = np.random.default_rng
+
+
+def learner(agent=SPAQL, xi=4.0, rules="paper", env="Pendulum-v1", **parameters):
+    return agent(env, xi=xi, rules=rules, seed=0, **parameters)._learner
+
+
+def test_learning_rate_and_bonus():
+    assert learning.learning_rate(200, 1) == 1.0
+    assert learning.learning_rate(200, 4) == pytest.approx(201 / 204)
+    assert learning.bonus(20.0, 16) == 5.0
+
+
+def test_one_update_by_hand():
+    # v = 3: α = 201/203, b = 4/√3; V(y) = min(200, 250) = 200 for SPAQL.
+    p = new_partition(1, 3, [-1.0], [1.0], q=200.0)
+    p.balls["visits"] = 2
+    p.balls["q"] = 250.0
+    x, y = np.zeros(3), np.zeros(3)
+    due = learn(p, learner(), 0, 0, x, y, -8.0)
+    alpha = 201 / 203
+    assert p.balls["q"][0] == pytest.approx((1 - alpha) * 250 + alpha * (-8 + 200 + 4 / math.sqrt(3)), rel=1e-14)
+    assert p.balls["visits"][0] == 3
+    assert due  # 3 >= 4^0
+
+
+def test_a_ball_splits_at_the_papers_threshold():
+    p = split(new_partition(1, 1, [-1.0], [1.0], q=0.0), 0, False, False, RNG(0))
+    p.balls["visits"][:] = 1
+    ball = best_ball(p.cells, p.axes, 0, np.array([0.5]))
+    env = "MountainCarContinuous-v0"  # any with a Box of actions
+    rules = SPAQL(env, xi=0, seed=0)._learner._replace(reference=(0.0,))
+    due = [learn(p, rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
+    assert due == [False, False, True]  # at its fourth visit, (d_max / r)² = 4, the first inherited
+
+
+def test_aql_has_no_future_beyond_the_horizon_and_its_own_partition_before_it():
+    p = new_partition(3, 3, [-1.0], [1.0], q=0.0)
+    p.balls["q"] = [1.0, 7.0, 30.0]
+    rules = learner(AQL, xi=0.0, horizon=3)
+    x = np.zeros(3)
+    learn(p, rules, 0, 0, x, x, -1.0)  # v = 1: α = 1, Q = r + V_2
+    assert p.balls["q"][0] == -1.0 + min(3, 7.0)
+    learn(p, rules, 2, 2, x, x, -1.0)
+    assert p.balls["q"][2] == -1.0
+
+
+def test_the_weight_of_spaql_ts_uses_the_state_before_the_step():
+    # x is 1 away from the reference (1, 0, 0) of the standard space in the infinity norm, y is at it.
+    p = new_partition(1, 3, [-1.0], [1.0], q=50.0)
+    x, y = np.array([0.0, 0.5, -0.25]), np.array([1.0, 0.0, 0.0])
+    learn(p, learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
+    assert p.balls["q"][0] == pytest.approx(50 * math.exp(-((1 / 1.2) ** 2)), rel=1e-14)
+
+
+def test_distances_against_numpy():
+    rng = RNG(0)
+    for _ in range(50):
+        x, reference = rng.uniform(-1, 1, (2, 4))
+        for euclidean, order in ((False, np.inf), (True, 2)):
+            assert distance(x, tuple(reference), euclidean) == pytest.approx(np.linalg.norm(x - reference, order))
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.3, 10.0])
+@pytest.mark.parametrize("estimates", [(200.0, 190.0, 199.0, 150.0), (-10.0, -12.0, -11.0, -10.5), (5.0, -9.0, 1.0, 0.0)])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
+    p = new_partition(1, 1, [-1.0], [1.0], q=0.0)
+    rng = RNG(2)
+    for ball in (0, 1, 2):  # action quarters, over the lower half of the states
+        p = split(p, ball, False, False, rng)
+    x = np.array([-0.9])
+    relevant = sorted({boltzmann_sample(p, 0, x, 1e9, True, rng) for _ in range(200)})[:4]
+    assert len(relevant) == 4
+    for ball, q in zip(relevant, estimates, strict=True):
+        learning.update(p.balls, p.cells, 2, ball, q)
+    q = np.array(estimates)
+    expected = special.softmax(q / (np.abs(q).max() if absolute else q.max()) / tau)
+    drawn = Counter(boltzmann_sample(p, 0, x, tau, absolute, rng) for _ in range(4000))
+    observed = np.array([drawn[ball] for ball in relevant])
+    assert observed.sum() == 4000
+    likely = expected > 1e-3
+    if likely.sum() > 1:
+        assert stats.chisquare(observed[likely], observed[likely].sum() * special.softmax(np.log(expected[likely]))).pvalue > 1e-4
+    assert observed[~likely].sum() <= 4000 * 10 * expected[~likely].sum() + 1
+
+
+class Iterations:
+    """Drives `conclude` with evaluation means and split counts of our choice."""
+
+    def __init__(self, rules, first=100.0):
+        self.learner = learner(rules=rules)
+        self.trainee = self.best = new_partition(1, 3, [-1.0], [1.0], q=200.0)
+        self.status, self.history = np.zeros(1, STATUS), np.zeros(100, HISTORY)
+        self.status["iteration"], self.status["tau"], self.status["u"], self.status["seen"] = -1, 0.01, 2.0, 1
+        self.end(first)
+
+    def end(self, mean, splits=0):
+        for _ in range(splits):
+            ball = best_ball(self.trainee.cells, self.trainee.axes, 0, np.full(3, 0.3))
+            self.trainee = split(self.trainee, ball, False, False, RNG(0))
+        self.status["total"] = mean * 20
+        self.trainee, self.best = conclude(self.trainee, self.best, self.learner, 20, self.status, self.history)
+        return self
+
+    @property
+    def tau(self):
+        return self.status["tau"][0]
+
+    @property
+    def arms(self):
+        return int(self.trainee.counts[learning.ARMS]), int(self.best.counts[learning.ARMS])
+
+
+def test_temperature_and_reset_as_the_text_has_them():
+    run = Iterations("paper")
+    assert run.status["u"] == 2.0  # the first evaluation is no improvement
+    run.end(90)
+    assert run.tau == 0.02  # it rises at once
+    run.end(90, splits=2)
+    assert (run.tau, run.arms) == (0.04, (31, 1))  # two splits are allowed
+    run.end(90, splits=1)
+    assert (run.tau, run.arms) == (0.01, (1, 1))  # more than two: reset to the best agent
+    run.end(90).end(100, splits=1)  # equal is an improvement
+    assert (run.tau, run.arms) == (0.01, (16, 16))
+    assert run.status["u"] == pytest.approx(2**0.8)
+    run.end(90)
+    assert run.tau == pytest.approx(0.01 * 2**0.8)
+    assert run.history["rewards"][:6].tolist() == [100] * 6
+    assert run.history["evaluations"][:6].tolist() == [90, 90, 90, 90, 100, 90]
+    assert run.history["arms"][:6].tolist() == [1, 1, 1, 1, 16, 16]
+
+
+def test_the_released_state_machine():
+    run = Iterations("released")
+    run.end(90)
+    assert run.tau == 0.01  # no split yet: it stays
+    run.end(90, splits=1)
+    assert (run.tau, run.arms) == (0.02, (16, 1))  # the first split was seen
+    run.end(90)
+    assert (run.tau, run.arms) == (0.04, (16, 1))
+    run.end(90, splits=1)
+    assert (run.tau, run.arms) == (0.01, (1, 1))  # a second number of arms: reset
+    for _ in range(20):
+        run.end(90, splits=run.arms[0] == 1)
+    assert 10 <= run.tau < 20  # it no longer rises at 10
+    run.end(100)
+    assert (run.tau, run.arms, run.status["seen"][0]) == (0.01, (16, 16), 16)
+
+
+def test_heating_alone_waits_for_a_split():
+    run = Iterations(Rules(heating="changed")).end(90)
+    assert run.tau == 0.01
+    assert run.end(90, splits=1).tau == 0.02
+
+
+def test_every_rule_can_be_set_alone():
+    for name in Rules._fields:
+        alone = Rules(**{name: getattr(RELEASED, name)})
+        agent = SPAQLTS("CartPole-v0", xi=20, seed=1, rules=alone).learn(3, 2)
+        assert agent.rules == alone
+        differing = [f for f, a, b in zip(Rules._fields, alone, RULES["paper"], strict=True) if a != b]
+        assert differing == [name]
+
+
+@pytest.mark.parametrize(("env_id", "xi"), [("CartPole-v0", 1.0), ("Pendulum-v1", 20.0)])
+def test_aql_equals_a_naive_implementation(env_id, xi):
+    """A whole training run against objects and recursion that share nothing with the package but the random stream."""
+    agent = AQL(env_id, xi=xi, seed=5, rules=Rules(ties="last"))
+    env, space, H = make_env(env_id), make_space(make_env(env_id)), 200
+    partitions = [NaivePartition(len(space.centre), space.actions, float(H)) for _ in range(H)]
+    env.reset(seed=agent.env_seed)
+    env.unwrapped.np_random.bit_generator.state = RNG(np.random.SeedSequence(agent.env_seed)).bit_generator.state
+    rng = np.random.Generator(np.random.PCG64())
+    rng.bit_generator.state = agent._rng.bit_generator.state
+
+    def observe(observation):
+        x = np.empty(len(space.centre))
+        standardise(space, observation.astype(float), x)
+        return x
+
+    def to_env(action):
+        return int(action) if space.actions else to_box(env.action_space, space, np.array([action]))
+
+    for _ in range(15):
+        agent.learn(1, 1)
+        # The naive run skips the rollout: put its streams where the package's are before the next training episode.
+        naive_aql_episode(env, observe, partitions, xi, rng, to_env)
+        rng.bit_generator.state = agent._rng.bit_generator.state
+        env.unwrapped.np_random.bit_generator.state = agent._starts.bit_generator.state
+    leaves = [ball for partition in partitions for ball in partition.leaves()]
+    assert agent.arms == len(leaves)
+    counts = agent._best.counts
+    live = agent._best.balls[: counts[0]]
+    alive = np.zeros(len(live), bool)
+    for first in agent._best.cells["first"][: counts[1]]:
+        while first >= 0:
+            alive[first] = True
+            first = live["next"][first]
+    assert sorted(live["q"][alive]) == sorted(ball.q for ball in leaves)
+    assert live["visits"][alive].sum() == sum(ball.visits for ball in leaves)

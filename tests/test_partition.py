@@ -1,0 +1,214 @@
+"""Partitions: hand-worked splits, and invariants over random histories."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spaql.learning import boltzmann_sample
+from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, locate, new_partition, split, update
+
+from .naive import NaivePartition
+
+
+def make(dimensions, actions=0, action_dimensions=1, roots=1):
+    low, high = ([0.0], [float(actions)]) if actions else (-np.ones(action_dimensions), np.ones(action_dimensions))
+    return new_partition(roots, dimensions, low, high, q=200.0)
+
+
+def hanging(p, cell):
+    ball, found = p.cells["first"][cell], []
+    while ball != NONE:
+        found.append(int(ball))
+        ball = p.balls["next"][ball]
+    return sorted(found)
+
+
+def unsplit(p):
+    return [ball for cell in range(p.counts[CELLS]) for ball in hanging(p, cell)]
+
+
+def cube(p, cell):
+    """Lower corner and side of a cell's states, read off its place in the tree."""
+    halves, path = 2 ** len(p.axes), []
+    while p.cells["parent"][cell] != NONE:
+        parent = p.cells["parent"][cell]
+        path.append(cell - p.cells["children"][parent])
+        cell = parent
+    corner, side = -np.ones(len(p.axes)), 2.0
+    for half in reversed(path):
+        assert 0 <= half < halves
+        side /= 2
+        corner += [side * (half >> i & 1) for i in range(len(p.axes))]
+    return corner, side
+
+
+def grow(p, points, discrete, rng, random_ranks=False):
+    """Visit points as an agent would: update the best ball there, split it when it is due."""
+    for point in points:
+        ball = best_ball(p.cells, p.axes, 0, point)
+        p.balls["visits"][ball] += 1
+        update(p.balls, p.cells, 2 ** len(p.axes), ball, round(rng.uniform(0, 9)))  # few values, so that there are ties
+        if p.balls["visits"][ball] >= 4 ** int(p.cells["depth"][p.balls["cell"][ball]]):
+            p = split(p, ball, discrete, random_ranks, rng)
+    return p
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "actions", "first", "later"),
+    [(3, 0, 16, 16), (4, 2, 32, 16), (3, 5, 16, 16)],
+    ids=["Pendulum", "CartPole", "discrete Pendulum"],
+)
+def test_balls_of_a_split(dimensions, actions, first, later):
+    rng = np.random.default_rng(0)
+    p = split(make(dimensions, actions), 0, actions > 0, True, rng)
+    assert p.counts.tolist() == [1 + first, 1 + 2**dimensions, first, 1]
+    p = split(p, 1, actions > 0, True, rng)
+    assert p.counts[ARMS] == first + later - 1
+    assert p.counts[SPLITS] == 2
+
+
+def test_first_split_of_cartpole_by_hand():
+    p = make(4, actions=2)
+    p.balls["q"], p.balls["visits"] = 123.0, 1
+    p = split(p, 0, True, False, np.random.default_rng(0))
+    assert hanging(p, 0) == []  # the parent's domain is empty now
+    for cell in range(1, 17):
+        children = hanging(p, cell)
+        assert len(children) == 2
+        assert sorted(p.low[children, 0]) == [0, 1]
+        assert sorted(p.high[children, 0]) == [1, 2]
+        assert (p.balls["q"][children] == 123.0).all()
+        assert (p.balls["visits"][children] == 1).all()
+        assert p.cells["depth"][cell] == 1
+    # The state (0.5, -0.5, 0.5, -0.5) is in the upper half of coordinates 0 and 2: half 0b0101.
+    assert locate(p.cells, p.axes, 0, np.array([0.5, -0.5, 0.5, -0.5])) == 1 + 0b0101
+    # A ball with one action splits into states only.
+    p = split(p, hanging(p, 1)[0], True, False, np.random.default_rng(0))
+    assert p.counts[ARMS] == 32 + 15
+    assert p.counts[CELLS] == 1 + 16 + 16
+
+
+def test_five_torques_split_into_halves_of_the_list():
+    # [0, 1 | 2, 3, 4], then [0 | 1] and [2 | 3, 4], then [3 | 4].
+    p = make(1, actions=5)
+    rng = np.random.default_rng(0)
+    lists = [{(int(p.low[b, 0]), int(p.high[b, 0])) for b in unsplit(p)}]
+    for _ in range(3):
+        for ball in unsplit(p):
+            p = split(p, ball, True, False, rng)
+        lists.append({(int(p.low[b, 0]), int(p.high[b, 0])) for b in unsplit(p)})
+    assert lists == [
+        {(0, 5)},
+        {(0, 2), (2, 5)},
+        {(0, 1), (1, 2), (2, 3), (3, 5)},
+        {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)},
+    ]
+
+
+@pytest.mark.parametrize(("discrete", "winner"), [(False, (-1.0, -0.5)), (True, (3.0, 4.0))])
+def test_of_equal_balls_the_last_child_wins(discrete, winner):
+    # Children are listed from the upper action half down, lists from their first half on: FACTS of the released program.
+    p = make(1, actions=4 if discrete else 0)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        for ball in unsplit(p):
+            p = split(p, ball, discrete, False, rng)
+    ball = best_ball(p.cells, p.axes, 0, np.array([0.3]))
+    assert (p.low[ball, 0], p.high[ball, 0]) == winner
+
+
+def test_random_ties_prefer_no_action():
+    upper = 0
+    for seed in range(400):
+        p = split(make(1), 0, False, True, np.random.default_rng(seed))
+        upper += p.low[best_ball(p.cells, p.axes, 0, np.array([0.3])), 0] == 0.0
+    assert 150 < upper < 250
+
+
+def test_a_point_on_a_border_is_in_the_upper_half_and_one_just_below_is_not():
+    p = make(1)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        for ball in unsplit(p):
+            p = split(p, ball, False, False, rng)
+    at = locate(p.cells, p.axes, 0, np.array([0.5]))
+    assert cube(p, at)[0] == 0.5
+    assert cube(p, locate(p.cells, p.axes, 0, np.array([np.nextafter(0.5, 0)])))[0] == 0.0
+    assert locate(p.cells, p.axes, 0, np.array([1.0])) == at
+    assert cube(p, locate(p.cells, p.axes, 0, np.array([-1.0])))[0] == -1.0
+
+
+spaces = st.sampled_from([(1, 0, 1), (2, 0, 2), (3, 0, 1), (2, 5, 1), (4, 2, 1)])
+
+
+@settings(deadline=None, max_examples=40)
+@given(spaces, st.integers(0, 2**32), st.integers(1, 200), st.booleans())
+def test_invariants(space, seed, visits, random_ranks):
+    dimensions, actions, action_dimensions = space
+    rng = np.random.default_rng(seed)
+    p = make(dimensions, actions, action_dimensions)
+    p = grow(p, rng.uniform(-1, 1, (visits, dimensions)) * rng.uniform(0, 1, dimensions), actions > 0, rng, random_ranks)
+    balls = unsplit(p)
+    assert len(balls) == len(set(balls)) == p.counts[ARMS]
+
+    # The balls tile the space: their volumes add up to the whole, and a point of it is in one ball only.
+    cubes = {ball: cube(p, p.balls["cell"][ball]) for ball in balls}
+    volume = sum(side**dimensions * np.prod(p.high[ball] - p.low[ball]) for ball, (_, side) in cubes.items())
+    assert volume == pytest.approx(2.0**dimensions * (actions or 2.0**action_dimensions), rel=1e-12)
+    for _ in range(20):
+        x = rng.uniform(-1, 1, dimensions)
+        a = rng.uniform(0, actions, 1) // 1 if actions else rng.uniform(-1, 1, action_dimensions)
+        relevant = [b for b, (corner, side) in cubes.items() if np.all((corner <= x) & (x < corner + side))]
+        holding = [b for b in relevant if np.all((p.low[b] <= a) & (a < p.high[b]))]
+        assert len(holding) == 1
+        # The leaf's best ball is the argmax over the relevant ones.
+        best = max(relevant, key=lambda b: (p.balls["q"][b], p.balls["rank"][b]))
+        assert best_ball(p.cells, p.axes, 0, x) == best
+        # A very hot Boltzmann sample is some relevant ball.
+        assert boltzmann_sample(p, 0, x, 1e9, True, rng) in relevant
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 2**32), st.integers(1, 150))
+def test_a_copy_is_independent(seed, visits):
+    rng = np.random.default_rng(seed)
+    p = grow(make(2), rng.uniform(-1, 1, (visits, 2)), False, rng)
+    twin = copy(p)
+    before = [array.copy() for array in twin[:-1]]
+    assert all(np.array_equal(a[: len(b)], b) for a, b in zip(p[:-1], before, strict=True))
+    grow(p, rng.uniform(-1, 1, (50, 2)), False, rng)
+    assert all(np.array_equal(a, b) for a, b in zip(twin[:-1], before, strict=True))
+    assert len(twin.balls) == twin.counts[BALLS]
+
+
+def test_roots_are_independent():
+    # AQL's forest: what happens at one time step leaves the others alone.
+    p = split(make(2, roots=3), 1, False, False, np.random.default_rng(0))
+    assert p.counts[ARMS] == 3 + 8 - 1
+    for root, balls in ((0, [0]), (2, [2])):
+        assert hanging(p, root) == balls
+        assert best_ball(p.cells, p.axes, root, np.zeros(2)) == root
+    assert best_ball(p.cells, p.axes, 1, np.zeros(2)) > 2
+
+
+@settings(deadline=None, max_examples=25)
+@given(spaces, st.integers(0, 2**32), st.integers(1, 150))
+def test_equals_a_naive_partition(space, seed, visits):
+    dimensions, actions, action_dimensions = space
+    if action_dimensions > 1:
+        action_dimensions = 1
+    points = np.random.default_rng(seed).uniform(-1, 1, (visits, dimensions))
+    p = grow(make(dimensions, actions), points, actions > 0, np.random.default_rng(1))
+    naive, rng = NaivePartition(dimensions, actions, 200.0), np.random.default_rng(1)
+    for point in points:
+        ball = naive.best(point)
+        ball.visits += 1
+        ball.q = round(rng.uniform(0, 9))
+        if ball.visits >= 1 / ball.radius**2:
+            naive.split(ball)
+    ours = {
+        (tuple(cube(p, p.balls["cell"][b])[0]), p.low[b, 0], p.high[b, 0], p.balls["q"][b], p.balls["visits"][b])
+        for b in unsplit(p)
+    }
+    assert ours == {(tuple(np.subtract(b.centre, b.radius)), b.low, b.high, b.q, b.visits) for b in naive.leaves()}

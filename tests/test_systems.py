@@ -1,0 +1,180 @@
+"""The compiled systems against Gymnasium's own, bit for bit, and the map to the standard space against the paper."""
+
+import math
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from spaql import systems
+from spaql.agents import make_env, make_generator
+from spaql.systems import Gym, compile_system, draw_starts, make_space, standardise, to_box
+
+STEPS = 100_000
+IDS = ["Pendulum-v1", "CartPole-v0", *systems.IDS]
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
+
+
+def numpy_uses_libm():
+    x = np.random.default_rng(0).uniform(-30, 30, 10_000)
+    return all(np.sin(v) == math.sin(v) and np.cos(v) == math.cos(v) for v in x)
+
+
+def kernels(system):
+    name = type(system).__name__.lower()
+    return (getattr(systems, f"{name}_{kernel}") for kernel in ("reset", "step", "observe"))
+
+
+@pytest.mark.skipif(not numpy_uses_libm(), reason="this NumPy has sines of its own, which differ in the last bit")
+@pytest.mark.parametrize("env_id", IDS)
+def test_equals_gymnasium_to_the_last_bit(env_id):
+    env = make_env(env_id)
+    space = make_space(env)
+    system = compile_system(env, space)
+    reset, step, observe = kernels(system)
+    rng = np.random.default_rng(1)
+    starts = draw_starts(system, make_generator(7), STEPS // 2)
+    state, x, seen = np.zeros(4), np.zeros(len(space.centre)), np.zeros(len(space.centre))
+    steps = episode = 0
+    while steps < STEPS:
+        observation, _ = env.reset(seed=7 if episode == 0 else None)
+        reset(system, state, starts[episode], x)
+        observe(system, state, seen)
+        assert np.array_equal(observation, seen)
+        over = truncated = False
+        while not (over or truncated):
+            # Actions outside their bounds, too: Gymnasium clips the torque.
+            action = np.array([float(rng.integers(space.actions))]) if space.actions else rng.uniform(-1.2, 1.2, 1)
+            if space.actions:
+                observation, reward, over, truncated, _ = env.step(int(action[0]))
+            else:
+                observation, reward, over, truncated, _ = env.step(np.float32(2 * action))
+            our_reward, our_over = step(system, state, action, x)
+            observe(system, state, seen)
+            assert np.array_equal(observation, seen)
+            assert reward == our_reward
+            assert over == our_over
+            steps += 1
+        episode += 1
+
+
+def test_angle_and_square_keep_the_bits_of_numpy():
+    rng = np.random.default_rng(0)
+    for angle in np.concatenate((rng.uniform(-50, 50, 20_000), [0.0, math.pi, -math.pi, 3 * math.pi, -3 * math.pi])):
+        assert systems.principal(angle) == ((angle + np.pi) % (2 * np.pi)) - np.pi
+        assert systems.square(angle, 2.0) == np.float64(angle) ** 2
+    for torque in rng.uniform(-2, 2, 20_000).astype(np.float32):
+        assert systems.square32(torque, 2.0) == torque**2
+
+
+def test_v0_moves_with_the_speed_before_its_clip():
+    # From θ = π/2 at 7.9 rad/s with full torque: 7.9 + (15 sin(π/2) + 3·2)·0.05 = 8.95, clipped to 8.
+    for env_id, moved in (("Pendulum-v1", 8.0), ("spaql/Pendulum-v0", 8.95)):
+        env = make_env(env_id)
+        env.reset(seed=0)
+        env.unwrapped.state = np.array([math.pi / 2, 7.9])
+        env.step(np.array([2.0], np.float32))
+        assert env.unwrapped.state == pytest.approx([math.pi / 2 + moved * 0.05, 8.0])
+
+
+def test_scaled_rewards_are_between_0_and_1():
+    # The worst state, hanging at full speed with full torque, and the best, at rest upright.
+    env = make_env("spaql/PendulumScaled-v1")
+    env.reset(seed=0)
+    for state, torque, reward in ((np.array([-math.pi, 8.0]), 2.0, 0.0), (np.zeros(2), 0.0, 1.0)):
+        env.unwrapped.state = state
+        assert env.step(np.array([torque], np.float32))[1] == pytest.approx(reward, abs=1e-9)
+
+
+def test_the_papers_map_of_pendulum_and_cartpole():
+    x = np.zeros(3)
+    standardise(make_space(make_env("Pendulum-v1")), np.array([0.5, -0.25, 4.0]), x)
+    assert x == pytest.approx([0.5, -0.25, 0.5])
+    x = np.zeros(4)
+    standardise(make_space(make_env("CartPole-v0")), np.array([2.4, 3.0, 0.1, -2.0]), x)
+    # φ_m(y) = 2 / (1 + exp(-2 m y)) - 1 = tanh(m y)
+    assert x == pytest.approx([0.5, math.tanh(3 / 240), 0.1 / (24 * math.pi / 180), math.tanh(-2 / 21)])
+
+
+def test_physical_constants_are_the_environments_own():
+    env = make_env("Pendulum-v1")
+    env.unwrapped.g, env.unwrapped.m, env.unwrapped.l = 9.81, 1.3, 0.7
+    system = compile_system(env, make_space(env))
+    state, x = np.zeros(4), np.zeros(3)
+    env.reset(seed=3)
+    systems.pendulum_reset(system, state, env.unwrapped.state, x)
+    for _ in range(200):
+        env.step(np.array([1.0], np.float32))
+        systems.pendulum_step(system, state, np.array([0.5]), x)
+        assert np.array_equal(env.unwrapped.state, state[:2])
+
+
+def test_unknown_wrappers_and_variants_are_not_compiled(opaque):
+    for env in (opaque("CartPole-v0"), gym.make("CartPole-v1", sutton_barto_reward=True), gym.make("MountainCar-v0")):
+        assert compile_system(env, make_space(env)) is None
+
+
+class Toy(gym.Env):
+    def __init__(self, observed, acted=None, given=None):
+        self.observation_space, self.action_space = observed, acted or spaces.Discrete(2)
+        self.given = observed.sample() if given is None else given
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.given, {}
+
+    def step(self, action):
+        return self.given, 0.0, False, False, {}
+
+
+BOX = spaces.Box(-1, 1, (2,))
+
+
+@pytest.mark.parametrize(
+    ("env", "error", "says"),
+    [
+        (Toy(spaces.Dict(a=BOX)), TypeError, "FlattenObservation"),
+        (Toy(spaces.Discrete(3)), TypeError, "must be a Box"),
+        (Toy(BOX, spaces.MultiDiscrete([2, 2])), TypeError, "Discrete or a Box"),
+        (Toy(BOX, spaces.Box(-np.inf, np.inf, (1,))), ValueError, "finite bounds"),
+        (Toy(spaces.Box(0, 255, (84, 84, 3), np.uint8)), ValueError, "dimensions"),
+        (Toy(spaces.Box(np.zeros(2, np.float32), np.array([1, 0], np.float32))), ValueError, "low < high"),
+    ],
+)
+def test_spaces_we_cannot_handle_are_refused_with_a_reason(env, error, says):
+    with pytest.raises(error, match=says):
+        make_space(env)
+
+
+def test_bad_slopes_are_refused():
+    for slopes in (0.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="slopes"):
+            make_space(make_env("CartPole-v0"), slopes)
+
+
+def test_nan_is_refused_and_what_is_outside_the_bounds_is_clipped_with_one_warning():
+    space = make_space(Toy(BOX))
+    world = Gym(Toy(BOX), space, 0)
+    x = np.zeros(2)
+    with pytest.raises(ValueError, match="NaN"):
+        world.observe([0.0, math.nan], x)
+    with pytest.raises(ValueError, match="expected 2"):
+        world.observe([0.0], x)
+    with pytest.warns(UserWarning, match="clipped"):
+        world.observe([3.0, -0.5], x)
+    assert x.tolist() == [1.0, -0.5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        world.observe([-3.0, 0.5], x)
+    assert x.tolist() == [-1.0, 0.5]
+
+
+def test_box_actions_of_any_shape_stay_in_their_box():
+    box = spaces.Box(np.array([[-1, 0], [2, 0.1]], np.float32), np.array([[1, 5], [4, 0.3]], np.float32))
+    space = make_space(Toy(BOX, box))
+    for corner in (-np.ones(4), np.ones(4)):
+        assert box.contains(to_box(box, space, corner))
+    assert to_box(box, space, np.zeros((3, 4))).shape == (3, 2, 2)
