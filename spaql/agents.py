@@ -5,10 +5,13 @@ import json
 import math
 import numbers
 import os
+import signal
 import tempfile
+import threading
 import time
 import warnings
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -136,10 +139,15 @@ class Agent:
         goal = first + iterations
         self._history = np.concatenate((self._history[:first], np.zeros(iterations, HISTORY)))
         compiled = not isinstance(self._world, Gym)
-        chunk = N + 1  # episodes that take about CHUNK seconds
+        chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
         backup = self._snapshot()
         try:
-            with progress(iterations, type(self).__name__, shown=progress_bar) as bar:
+            with (
+                deferred_interrupts() as check_interrupts,
+                progress(iterations, type(self).__name__, shown=progress_bar) as bar,
+            ):
+                if not compiled:
+                    self._world.between_steps = check_interrupts
                 while self._status["iteration"][0] < goal:
                     # Up to the end of this iteration, or of a later one, so that a copy to fall back on can be taken there.
                     rest = N + 1 - int(self._status["episode"][0])
@@ -156,6 +164,7 @@ class Agent:
                     if self._status["episode"][0] == 0:
                         backup = self._snapshot()
                         self._report(bar, first)
+                    check_interrupts()
         except BaseException:
             self._restore(backup)
             raise
@@ -223,8 +232,8 @@ class Agent:
             self._starts.bit_generator.state = streams["environment"]
 
     def _snapshot(self) -> tuple:
-        trainee = copy(self._trainee)
-        best = copy(self._best) if self._keeps_best else trainee
+        trainee = copy.py_func(self._trainee)
+        best = copy.py_func(self._best) if self._keeps_best else trainee
         return trainee, best, self._status.copy(), self._streams()
 
     def _restore(self, snapshot: tuple) -> None:
@@ -332,8 +341,8 @@ class Agent:
             "streams": self._streams(),
         }
         arrays = {"status": self._status, "history": self._history}
-        for name, partition in (("trainee", copy(self._trainee)), ("best", copy(self._best))):
-            arrays |= {f"{name}_{field}": array for field, array in partition._asdict().items() if field != "axes"}
+        for name, partition in (("trainee", self._trainee), ("best", self._best)):
+            arrays |= {f"{name}_{field}": array for field, array in copy.py_func(partition)._asdict().items() if field != "axes"}
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
         try:
@@ -501,6 +510,29 @@ def make_env(env: str | gym.Env) -> gym.Env:
     return env
 
 
+@contextlib.contextmanager
+def deferred_interrupts() -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C back; yield a function that raises it if it has come.
+
+    Compiled code that hands its results to Python does not survive an exception at that moment.
+    """
+    come = []
+
+    def check():
+        if come:
+            raise KeyboardInterrupt
+
+    # Only the main thread is ever interrupted, and only if nobody has switched that off.
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        yield check
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: come.append(True))
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def make_generator(seed: int) -> np.random.Generator:
     """Return the generator a Gymnasium environment has after reset(seed=seed)."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
@@ -593,7 +625,7 @@ def read_partition(arrays: dict, name: str, like: Partition) -> Partition:
             np.all((children == NONE) | ((children > np.arange(cells)) & (children + halves <= cells)))
             and np.all((parent >= NONE) & (parent < np.arange(cells)))
             and all(np.all((read.cells[field] >= NONE) & (read.cells[field] < balls)) for field in ("own", "first"))
-            and np.all((read.cells["best"] >= 0) & (read.cells["best"] < balls))
+            and np.all((read.cells["best"] >= np.where(children == NONE, 0, NONE)) & (read.cells["best"] < balls))
             and np.all((read.balls["cell"] >= 0) & (read.balls["cell"] < cells))
             and np.all((read.balls["next"] >= NONE) & (read.balls["next"] < np.arange(balls)))
             and np.all(np.isfinite(read.balls["q"]))

@@ -7,6 +7,7 @@ two names with a `Gym` object do the same for any Gymnasium environment, at Pyth
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -112,7 +113,10 @@ def make_space(env: gym.Env, slopes: Any = None) -> Space:
     half[bounded] = (high[bounded] - low[bounded]) / 2
     if slopes is None:
         slopes = PAPER_SLOPES.get(paper_family(env), 1.0)
-    slope = np.array(np.broadcast_to(np.asarray(slopes, float), low.shape))
+    slope = np.asarray(slopes, float)
+    if slope.ndim and slope.shape != low.shape:
+        raise ValueError(f"slopes must be one number or {low.size}, one for each observation, not {slopes}")
+    slope = np.array(np.broadcast_to(slope, low.shape))
     if not np.all(np.isfinite(slope)) or np.any(slope[~bounded] <= 0):
         raise ValueError(f"slopes of unbounded observations must be positive numbers, not {slopes}")
     maps = (tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half))
@@ -406,6 +410,7 @@ class Gym:
         self.env, self.space, self.raw_first = env, space, raw_first
         self.seed = self.first_seed = seed  # `seed` until the first reset has used it
         self.warned = False
+        self.between_steps: Callable[[], None] = lambda: None  # called before every step
 
     @property
     def stream(self) -> dict | None:
@@ -466,6 +471,7 @@ def gym_reset(system: Gym, state: None, start: Any, x: FLOATS) -> None:
 
 def gym_step(system: Gym, state: None, action: FLOATS, x: FLOATS) -> tuple[float, bool]:
     """`step` for any environment."""
+    system.between_steps()
     observation, reward, terminated, truncated, _ = system.env.step(system.action(action))
     system.observe(observation, x)
     reward = float(reward)

@@ -1,0 +1,387 @@
+"""What users hold: any environment, prediction, saving, interruption, reproducibility, errors."""
+
+import json
+import os
+import signal
+import threading
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from stable_baselines3.common.evaluation import evaluate_policy
+
+from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
+from spaql.agents import make_env
+from spaql.partition import copy
+
+ALGORITHMS = [AQL, SPAQL, SPAQLTS, Random]
+IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "spaql/PendulumScaled-v1", "CartPole-v0"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*out of date.*"),
+    pytest.mark.filterwarnings("ignore:.*Monitor.*"),
+]
+
+
+def make(algorithm, env, seed=0, **parameters):
+    if algorithm is not Random:
+        parameters.setdefault("xi", 4)
+    return algorithm(env, seed=seed, **parameters)
+
+
+class Arm(gym.Env):
+    """A joint that two torques move, unbounded in speed: a user's environment with a Box of two actions."""
+
+    observation_space = spaces.Box(np.array([-1, -np.inf], np.float32), np.array([1, np.inf], np.float32))
+    action_space = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = self.np_random.uniform(-0.5, 0.5, 2)
+        return self.state.astype(np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.state[1] += 0.1 * (action[0] - 0.1 * action[1])
+        self.state[0] = np.clip(self.state[0] + 0.1 * self.state[1], -1, 1)
+        return self.state.astype(np.float32), -float(self.state[0] ** 2), False, False, {}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("rules", ["paper", "released"])
+def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, algorithm, env_id, rules):
+    compiled = make(algorithm, env_id, seed=3, rules=rules).learn(6, 3)
+    interpreted = make(algorithm, opaque(env_id), seed=3, rules=rules).learn(6, 3)
+    assert np.array_equal(compiled.history, interpreted.history)
+    assert np.array_equal(copy(compiled._best).balls, copy(interpreted._best).balls)
+    assert np.array_equal(compiled.evaluate(3, seed=9), interpreted.evaluate(3, seed=9))
+    # and evaluating has not disturbed learning
+    assert np.array_equal(compiled.learn(2, 3).history, interpreted.learn(2, 3).history)
+
+
+def test_pendulum_v0_dynamics_run_compiled_and_wrapped(opaque):
+    agents = [make(SPAQL, env, seed=3).learn(4, 3) for env in ("spaql/Pendulum-v0", opaque("spaql/Pendulum-v0"), "Pendulum-v1")]
+    assert np.array_equal(agents[0].history, agents[1].history)
+    assert not np.array_equal(agents[0].history, agents[2].history)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_users_own_environment(algorithm):
+    reference = {"reference": [0.0, 0.0]} if algorithm is SPAQLTS else {}
+    agent = make(algorithm, Arm(), horizon=50, slopes=0.5, **reference).learn(20, 2)
+    assert len(agent.history) == 20
+    action, _ = agent.predict(np.array([0.1, 3.0], np.float32))
+    assert Arm.action_space.contains(action)
+    if algorithm in (SPAQL, SPAQLTS):
+        assert agent.evaluate(20, seed=1).mean() > make(Random, Arm(), horizon=50, slopes=0.5).evaluate(20, seed=1).mean()
+
+
+def test_discrete_actions_need_not_start_at_0():
+    class Shifted(gym.ActionWrapper):
+        def __init__(self, env):
+            super().__init__(env)
+            self.action_space = spaces.Discrete(2, start=5)
+
+        def action(self, action):
+            assert self.action_space.contains(action)
+            return action - 5
+
+    agent = make(SPAQL, Shifted(make_env("CartPole-v0")), seed=3).learn(3, 2)
+    assert np.array_equal(agent.history, make(SPAQL, "CartPole-v0", seed=3).learn(3, 2).history)
+    assert agent.predict(np.zeros(4))[0] in (5, 6)
+
+
+def test_learning_learns():
+    agent = SPAQLTS("CartPole-v0", xi=20, seed=0).learn(100, 20)
+    assert agent.evaluate(200, seed=1).mean() > 100 > 30 > Random("CartPole-v0", seed=0).evaluate(200, seed=1).mean()
+
+
+def test_random_pendulum_averages_what_a_uniform_torque_should():
+    # Measured on Gymnasium's environment with 20,000 episodes of action_space.sample(): -1228 within 4.
+    rewards = Random("Pendulum-v1", seed=0).evaluate(20_000, seed=2)
+    assert abs(rewards.mean() + 1228) < 4 + 4 * rewards.std() / np.sqrt(len(rewards))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, deterministic):
+    agent = make(algorithm, env_id, seed=1).learn(30, 3)
+    env = make_env(env_id)
+    env.reset(seed=4)
+    rewards, _ = evaluate_policy(agent, env, n_eval_episodes=8, deterministic=deterministic, return_episode_rewards=True)
+    ours = agent.evaluate(400, seed=5, deterministic=deterministic)
+    spread = 5 * ours.std() * np.sqrt(1 / 8 + 1 / 400) + 1e-9
+    assert abs(np.mean(rewards) - ours.mean()) <= spread
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
+def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
+    """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same return."""
+    agent = make(AQL, env_id, seed=1).learn(40, 3)
+    stream = np.random.SeedSequence(11).spawn(2)[1]
+    env = make_env(env_id)
+    env.reset(seed=int(stream.generate_state(1)[0]))
+    env.unwrapped.np_random = np.random.default_rng(np.random.SeedSequence(int(stream.generate_state(1)[0])))
+    rewards, _ = evaluate_policy(agent, env, n_eval_episodes=4, deterministic=True, return_episode_rewards=True)
+    assert np.allclose(rewards, agent.evaluate(4, seed=11, deterministic=True), rtol=1e-6)  # SB3 adds rewards up as float32
+
+
+def test_predict_single_and_batched():
+    agent = make(SPAQLTS, "Pendulum-v1").learn(50, 3)
+    batch = np.array([[1, 0, 0.5], [0, 1, -3], [-1, 0, 8]], np.float32)
+    actions, state = agent.predict(batch, deterministic=True)
+    assert state is None
+    assert actions.shape == (3, 1)
+    assert actions.dtype == np.float32
+    for observation, action in zip(batch, actions, strict=True):
+        single, _ = agent.predict(observation, deterministic=True)
+        assert single.shape == (1,)
+        assert single == action
+    # Not deterministic is uniform in the ball whose centre is deterministic.
+    draws = np.array([agent.predict(batch[0])[0] for _ in range(300)])
+    assert draws.std() > 0
+    assert abs(draws.mean() - actions[0]) < 5 * draws.std() / np.sqrt(300)
+    single, _ = make(SPAQL, "CartPole-v0").predict(np.zeros(4), deterministic=True)
+    assert single in (0, 1)
+
+
+def test_aql_follows_the_time_step():
+    agent = make(AQL, "CartPole-v0", horizon=5).learn(1, 1)
+    _, state = agent.predict(np.zeros((2, 4)), episode_start=np.ones(2, bool))
+    assert state.tolist() == [1, 1]
+    _, state = agent.predict(np.zeros((2, 4)), state=state, episode_start=np.array([False, True]))
+    assert state.tolist() == [2, 1]
+    for _ in range(9):  # past the horizon its last policy goes on
+        _, state = agent.predict(np.zeros((2, 4)), state=state)
+    assert state.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("rules", ["released", Rules(ties="last")])
+def test_a_loaded_agent_predicts_the_same_and_goes_on_learning(tmp_path, algorithm, rules):
+    agent = make(algorithm, "CartPole-v0", rules=rules).learn(20, 5)
+    agent.save(tmp_path / "agent.npz")
+    loaded = algorithm.load(tmp_path / "agent.npz")
+    observations = np.random.default_rng(0).uniform(-0.2, 0.2, (50, 4))
+    assert np.array_equal(agent.predict(observations, deterministic=True)[0], loaded.predict(observations, deterministic=True)[0])
+    assert np.array_equal(agent.history, loaded.history)
+    assert np.array_equal(agent.learn(10, 5).history, loaded.learn(10, 5).history)
+    assert loaded.rules == agent.rules
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
+
+
+def test_a_loaded_agent_of_a_users_environment_goes_on_where_it_was(tmp_path, opaque):
+    agent = make(SPAQL, opaque("Pendulum-v1")).learn(3, 2)
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(ValueError, match="give load\\(\\) such an environment"):
+        SPAQL.load(tmp_path / "agent.npz")
+    loaded = SPAQL.load(tmp_path / "agent.npz", opaque("Pendulum-v1"))
+    assert np.array_equal(agent.learn(3, 2).history, loaded.learn(3, 2).history)
+    with pytest.raises(ValueError, match="not a sound saved agent for this environment"):
+        SPAQL.load(tmp_path / "agent.npz", opaque("CartPole-v0"))
+
+
+def rewrite(path, change):
+    """Change a saved agent's header or arrays, leaving a well-formed file."""
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    change(header, arrays)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+
+
+@pytest.mark.parametrize("kind", ["cut", "flipped", "empty", "text", "foreign", "pickle"])
+def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
+    path = tmp_path / "agent.npz"
+    make(SPAQL, "CartPole-v0").learn(5, 2).save(path)
+    data = bytearray(path.read_bytes())
+    if kind == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif kind == "flipped":
+        with zipfile.ZipFile(path) as file:
+            info = file.getinfo("best_balls.npy")
+        data[info.header_offset + 200] ^= 0xFF
+        path.write_bytes(data)
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "text":
+        path.write_text("not an agent")
+    elif kind == "foreign":
+        np.savez(path, weights=np.zeros(3))
+    else:
+        np.savez(path, header=np.array([{"format": "spaql agent"}], dtype=object))
+    with pytest.raises(ValueError, match="damaged or not a saved agent|not a sound saved agent"):
+        SPAQL.load(path)
+
+
+def test_other_versions_classes_and_broken_trees_are_refused(tmp_path):
+    path = tmp_path / "agent.npz"
+    agent = make(SPAQL, "CartPole-v0").learn(5, 2)
+    agent.save(path)
+    with pytest.raises(ValueError, match="SPAQL.load"):
+        AQL.load(path)
+
+    def later(header, arrays):
+        header["version"] = 99
+
+    rewrite(path, later)
+    with pytest.raises(ValueError, match="version 99"):
+        SPAQL.load(path)
+
+    def astray(header, arrays):  # an index that compiled code would follow out of the array
+        header["version"] = 1
+        arrays["best_cells"]["best"][0] = 10**8
+
+    rewrite(path, astray)
+    with pytest.raises(ValueError, match="does not hold together"):
+        SPAQL.load(path)
+    with pytest.raises(FileNotFoundError):
+        SPAQL.load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_learning_twice_is_learning_once(algorithm):
+    once = make(algorithm, "Pendulum-v1").learn(12, 4)
+    twice = make(algorithm, "Pendulum-v1").learn(5, 4).learn(7, 4)
+    assert np.array_equal(once.history, twice.history)
+
+
+def test_same_seed_same_numbers_with_any_number_of_threads():
+    def history(seed):
+        return SPAQL("CartPole-v0", xi=20, seed=seed).learn(30, 10).history
+
+    alone = [history(seed) for seed in range(6)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(history, range(6)))
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+    assert not np.array_equal(alone[0], alone[1])
+
+
+def test_agents_can_share_first_states():
+    one, other = (make(Random, "Pendulum-v1", seed=seed, env_seed=8) for seed in (1, 2))
+    assert np.array_equal(one._starts.random(5), other._starts.random(5))
+    assert not np.array_equal(one._rng.random(5), other._rng.random(5))
+
+
+@pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
+def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):
+    agent = make(SPAQL, "Pendulum-v1").learn(3, 2)
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    before = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(10**6, evaluations)
+    assert time.perf_counter() - before < 0.7 + 1.5
+    done = len(agent.history) - 3
+    if evaluations > 20:
+        assert done == 0
+    else:
+        assert done > 10
+    undisturbed = make(SPAQL, "Pendulum-v1").learn(3, 2)
+    if done:
+        undisturbed.learn(done, 20)
+    assert np.array_equal(undisturbed.history, agent.history)
+    assert np.array_equal(undisturbed.learn(5, 2).history, agent.learn(5, 2).history)
+
+
+class Failing(gym.Wrapper):
+    """Fails once, at a step of our choice."""
+
+    def __init__(self, env, at):
+        super().__init__(env)
+        self.left = at
+
+    def step(self, action):
+        self.left -= 1
+        if self.left == 0:
+            raise RuntimeError("the motor is on fire")
+        return self.env.step(action)
+
+
+def test_a_failing_environment_leaves_the_last_full_iteration():
+    agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
+    with pytest.raises(RuntimeError, match="on fire"):
+        agent.learn(50, 2)
+    undisturbed = make(SPAQL, "Pendulum-v1").learn(len(agent.history), 2)
+    assert len(agent.history) == 4
+    assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
+
+
+def test_nan_from_the_environment_is_said():
+    class Broken(gym.Wrapper):
+        def step(self, action):
+            observation, *rest = self.env.step(action)
+            return observation * np.nan, *rest
+
+    with pytest.raises(ValueError, match="NaN"):
+        make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"xi": -1}, "xi must be a number of at least 0"),
+        ({"xi": float("nan")}, "xi must be a finite number"),
+        ({"xi": "20"}, "xi must be a finite number"),
+        ({"horizon": 0}, "horizon must be a whole number"),
+        ({"tau_min": 0}, "tau_min must be a number above 0"),
+        ({"lam": -1.2}, "lam must be"),
+        ({"seed": -3}, "seed must be"),
+        ({"seed": 0.5}, "seed must be"),
+        ({"reference": [0, 0]}, "reference must be 4 finite numbers"),
+        ({"reference": [0, 0, 0, np.inf]}, "reference must be 4 finite numbers"),
+        ({"rules": "original"}, "rules must be 'paper' or 'released'"),
+        ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
+        ({"slopes": [1, 2]}, "slopes"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, says):
+    with pytest.raises(ValueError, match=says):
+        SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
+
+
+def test_bad_calls_are_refused():
+    agent = make(SPAQL, "CartPole-v0")
+    for call, says in (
+        (lambda: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
+        (lambda: agent.learn(3, evaluations=0), "evaluations"),
+        (lambda: agent.learn(2.5), "iterations"),
+        (lambda: agent.evaluate(0), "episodes"),
+        (lambda: agent.predict(np.zeros(3)), "expected an observation of shape"),
+        (lambda: agent.predict(np.full(4, np.nan)), "NaN"),
+        (lambda: SPAQLTS("MountainCar-v0", xi=1), "SPAQL-TS needs `reference`"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            call()
+    with pytest.raises(TypeError, match="one environment, not a vector"):
+        SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
+    with pytest.raises(TypeError, match="xi"):
+        SPAQL("CartPole-v0")
+    with pytest.raises(TypeError, match="lambda_"):
+        SPAQLTS("CartPole-v0", xi=1, lambda_=1.2)
+
+
+def test_the_progress_bar_reaches_the_end_without_flooding_a_log(capsys):
+    make(SPAQL, "CartPole-v0").learn(500, 20, progress_bar=True)
+    shown = capsys.readouterr().err
+    assert "500/500" in shown
+    assert "reward" in shown
+    assert shown.count("\r") < 10
+    make(SPAQL, "CartPole-v0").learn(2, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_progress_bar_works_in_a_notebook():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    notebook = nbformat.v4.new_notebook()
+    code = "from spaql import SPAQL\nSPAQL('CartPole-v0', xi=20, seed=0).learn(200, 5, progress_bar=True);"
+    notebook.cells = [nbformat.v4.new_code_cell(code)]
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    assert "200/200" in "".join(output.get("text", "") for output in notebook.cells[0].outputs)
