@@ -9,7 +9,7 @@ test: $(READY) lint
 	$(BIN)/python -m pytest
 
 book: $(READY)
-	$(BIN)/jupyter-book build . -W -n --keep-going
+	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
 bench: $(READY)

@@ -122,7 +122,8 @@ class Agent:
     def learn(self, iterations: int, evaluations: int = 20, progress_bar: bool = False) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
 
-        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the agent is left
+        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
+        agent is left
         as it was after the last full iteration.
 
         Parameters
@@ -149,7 +150,8 @@ class Agent:
                 if not compiled:
                     self._world.between_steps = check_interrupts
                 while self._status["iteration"][0] < goal:
-                    # Up to the end of this iteration, or of a later one, so that a copy to fall back on can be taken there.
+                    # Up to the end of this iteration, or of a later one, so that a copy to fall back on can be taken
+                    # there.
                     rest = N + 1 - int(self._status["episode"][0])
                     to_come = (goal - max(0, int(self._status["iteration"][0])) - 1) * (N + 1)
                     if self._status["iteration"][0] < 0:
@@ -186,7 +188,8 @@ class Agent:
             stream = self._world.stream
             try:
                 learning.evaluate.py_func(
-                    learning.rollout.py_func, gym_reset, gym_step, world, None, range(episodes), deterministic, run, rng, rewards, steps
+                    learning.rollout.py_func, gym_reset, gym_step, world, None, range(episodes), deterministic, run,
+                    rng, rewards, steps
                 )  # fmt: skip
             finally:
                 self._world.stream = stream
@@ -211,7 +214,8 @@ class Agent:
         run = self._run()
         if isinstance(self._world, Gym):
             self._trainee, self._best = learning.advance.py_func(
-                learning.train.py_func, learning.rollout.py_func, gym_reset, gym_step, self._world, None, range(episodes), N, run, self._rng
+                learning.train.py_func, learning.rollout.py_func, gym_reset, gym_step, self._world, None,
+                range(episodes), N, run, self._rng
             )  # fmt: skip
         else:
             starts = draw_starts(self._world, self._starts, episodes)
@@ -252,8 +256,10 @@ class Agent:
     def history(self) -> np.recarray:
         """One entry an iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
 
-        `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean of this
-        iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of the agent kept.
+        `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
+        of this
+        iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of the agent
+        kept.
         """
         return self._history.copy().view(np.recarray)
 
@@ -326,7 +332,7 @@ class Agent:
     # Saving and loading
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the agent to one file (NumPy's .npz, without pickle), which replaces an older one only when complete."""
+        """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
         path = Path(path)
         header = {
             "format": FORMAT,
@@ -342,13 +348,17 @@ class Agent:
         }
         arrays = {"status": self._status, "history": self._history}
         for name, partition in (("trainee", self._trainee), ("best", self._best)):
-            arrays |= {f"{name}_{field}": array for field, array in copy.py_func(partition)._asdict().items() if field != "axes"}
+            arrays |= {
+                f"{name}_{field}": array
+                for field, array in copy.py_func(partition)._asdict().items()
+                if field != "axes"
+            }
         arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
                 np.savez_compressed(file, **arrays)
-            os.replace(temporary, path)
+            Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
@@ -379,7 +389,10 @@ class Agent:
             )
             partitions = {name: read_partition(arrays, name, agent._best) for name in ("trainee", "best")}
             agent._trainee, agent._best = partitions["trainee"], partitions["best"]
-            agent._status, agent._history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
+            agent._status, agent._history = (
+                check_array(arrays, "status", STATUS, 1),
+                check_array(arrays, "history", HISTORY),
+            )
             if len(agent._history) != max(0, agent._status["iteration"][0]):
                 raise ValueError("its history and its number of iterations disagree")
             agent._set_streams(header["streams"])
@@ -410,7 +423,9 @@ class Agent:
             return None if reference is None else list(reference)
         reference = np.asarray(reference, float).ravel()
         if reference.size != dimensions or not np.all(np.isfinite(reference)):
-            raise ValueError(f"reference must be {dimensions} finite numbers, one for each of the observation's, not {reference}")
+            raise ValueError(
+                f"reference must be {dimensions} finite numbers, one for each of the observation's, not {reference}"
+            )
         return reference.tolist()
 
 
@@ -420,7 +435,8 @@ class AQL(Agent):
     Parameters
     ----------
     env
-        An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other of
+        An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
+        of
         Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  The paper's
         systems run compiled, any other environment interpreted.  Observations outside their declared bounds are
         clipped to them, with a warning the first time.
@@ -447,7 +463,9 @@ class AQL(Agent):
     algorithm = learning.AQL
 
     def __init__(self, env, *, xi, seed=None, env_seed=None, horizon=200, slopes=None, rules="paper", **others):
-        super().__init__(env, xi=xi, seed=seed, env_seed=env_seed, horizon=horizon, slopes=slopes, rules=rules, **others)
+        super().__init__(
+            env, xi=xi, seed=seed, env_seed=env_seed, horizon=horizon, slopes=slopes, rules=rules, **others
+        )
 
 
 class SPAQL(Agent):
@@ -505,8 +523,8 @@ def make_env(env: str | gym.Env) -> gym.Env:
             warnings.simplefilter("ignore", DeprecationWarning)
             return gym.make(env)
     if not isinstance(env, gym.Env):
-        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}"
-                        + (" (one environment, not a vector of them)" if isinstance(env, gym.vector.VectorEnv) else ""))  # fmt: skip
+        vector = " (one environment, not a vector of them)" if isinstance(env, gym.vector.VectorEnv) else ""
+        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}{vector}")
     return env
 
 
@@ -586,8 +604,19 @@ def read_saved(path: str | os.PathLike) -> tuple[dict, dict]:
         known = header["format"] == FORMAT
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zipfile.zlib.error) as error:
-        raise ValueError(f"{path} is damaged or not a saved agent ({error}); expected a file that save() wrote") from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+        zipfile.zlib.error,
+    ) as error:
+        raise ValueError(
+            f"{path} is damaged or not a saved agent ({error}); expected a file that save() wrote"
+        ) from error
     if not known:
         raise ValueError(f"{path} is not a saved agent; expected a file that save() wrote")
     if header["version"] != VERSION:
@@ -607,7 +636,9 @@ def check_array(arrays: dict, name: str, dtype: Any, length: int | None = None) 
 def read_partition(arrays: dict, name: str, like: Partition) -> Partition:
     """Return a partition of a saved agent, checked: compiled code follows its indices without looking."""
     stored = Partition._fields[:-1]
-    read = Partition(*(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in stored), like.axes)
+    read = Partition(
+        *(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in stored), like.axes
+    )
     balls, cells = len(read.balls), len(read.cells)
     halves = 2 ** len(like.axes)
     sound = (

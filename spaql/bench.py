@@ -114,7 +114,12 @@ def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
             yield name, f"{pace / base:.2f}×", f"≤ {bound:g}×", pace / base <= bound
             if algorithm is AQL and env_id == "Pendulum-v1":
                 megabytes = sum(array.nbytes for array in agent._trainee[:-1]) / 1e6
-                yield f"AQL on {env_id}: memory of {agent.arms:,} arms", f"{megabytes:.0f} MB", "≤ 60 MB", megabytes <= 60
+                yield (
+                    f"AQL on {env_id}: memory of {agent.arms:,} arms",
+                    f"{megabytes:.0f} MB",
+                    "≤ 60 MB",
+                    megabytes <= 60,
+                )
             if algorithm is SPAQL and env_id == "Pendulum-v1":
                 ratio = gymnasium_step(env_id) / pace
                 yield f"SPAQL on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
@@ -124,14 +129,21 @@ def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
         early += learning_step(agent, 100, 20)
         agent.learn(iterations - 200)
         late += learning_step(agent, 100, 20)
-    yield f"SPAQL on Pendulum-v1: a step at iteration {iterations} against 100", f"{late / early:.2f}×", "≤ 1.5×", late <= 1.5 * early
+    yield (
+        f"SPAQL on Pendulum-v1: a step at iteration {iterations} against 100",
+        f"{late / early:.2f}×",
+        "≤ 1.5×",
+        late <= 1.5 * early,
+    )
     start = second_start()
     yield "second start of a process, to the end of one Pendulum iteration", f"{start:.1f} s", "≤ 3 s", start <= 3
 
 
 def main() -> None:
     """Print the table as it is measured."""
-    print(f"One core, {platform.machine()}, Python {platform.python_version()}, warm cache; ratios are within this run.\n")
+    print(
+        f"One core, {platform.machine()}, Python {platform.python_version()}, warm cache; ratios are within this run.\n"
+    )
     print("| what | measured | bound | |\n|---|---|---|---|")
     for what, figure, bound, holds in rows():
         print(f"| {what} | {figure} | {bound} | {'holds' if holds else 'misses'} |", flush=True)

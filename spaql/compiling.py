@@ -28,10 +28,15 @@ def fingerprint(sources: tuple[str, ...] = SOURCES, folder: Path = Path(__file__
 def _cache_folder() -> str:
     """Return a folder of this version of the sources alone.
 
-    Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a folder for
+    Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a
+    folder for
     each fingerprint makes sure that a change in one module is never answered with old machine code of another.
     """
-    homes = (Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "spaql", Path(tempfile.gettempdir()) / "spaql")
+    homes = (
+        Path(__file__).parent / "__pycache__",
+        Path.home() / ".cache" / "spaql",
+        Path(tempfile.gettempdir()) / "spaql",
+    )
     for home in homes:
         folder = home / f"compiled-{fingerprint()}"
         try:
@@ -46,7 +51,8 @@ def _cache_folder() -> str:
 _FOLDER = _cache_folder()
 
 
-# No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last bit.
+# No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
+# bit.
 inner = numba.njit(error_model="numpy", nogil=True)
 """Compile a function that compiled functions call."""
 

@@ -1,6 +1,7 @@
 """AQL, SPAQL and SPAQL-TS: the update and exploration rules, and the training loop.
 
-Every function here is plain Python over flat arrays that Numba compiles.  The loop itself, `advance` and `episode`, is handed the
+Every function here is plain Python over flat arrays that Numba compiles.  The loop itself, `advance` and `episode`,
+is handed the
 environment's `reset` and `step`: with a compiled system's the whole run is machine code, with `gym_reset` and
 `gym_step` the same lines run interpreted on any Gymnasium environment.
 
@@ -85,7 +86,10 @@ STATUS = np.dtype(
 )
 HISTORY = np.dtype(
     [
-        ("rewards", np.float64),  # what the paper's curves show: best mean so far (SPAQL, SPAQL-TS), or this one's (AQL)
+        (
+            "rewards",
+            np.float64,
+        ),  # what the paper's curves show: best mean so far (SPAQL, SPAQL-TS), or this one's (AQL)
         ("arms", np.int64),  # of the agent kept
         ("evaluations", np.float64),  # mean reward of this iteration's N rollouts
         ("trainee_arms", np.int64),
@@ -127,7 +131,8 @@ def distance(x, reference, euclidean):
 def value(p, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
-    min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of eqn:future_value_control for
+    min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of
+    eqn:future_value_control for
     SPAQL-TS.  A pole that fell is no exception: only the horizon ends the future, and only AQL's.
     """
     if learner.algorithm == AQL:
@@ -352,7 +357,8 @@ def conclude(trainee, best, learner, N, statuses, history):
     return trainee, best
 
 
-# The two loops as machine code, on each compiled system.  (Functions handed over from Python would defeat the cache of machine
+# The two loops as machine code, on each compiled system.  (Functions handed over from Python would defeat the cache
+# of machine
 # code, hence a function for each.)
 
 

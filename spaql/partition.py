@@ -1,11 +1,14 @@
 """Balls in flat arrays: which are relevant to a state, which is the best, and how one splits.
 
-The balls of a partition tile the standard state-action space.  A ball is the product of a *cell* of states (a dyadic cube)
-and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the state space
+The balls of a partition tile the standard state-action space.  A ball is the product of a *cell* of states (a dyadic
+cube)
+and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the state
+space
 alone, in which node 0 is the root; every ball hangs on the cell that is its shadow.  A state lies in one cell of
 each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.
 
-Each leaf cell knows the best of its relevant balls.  That is the greedy policy, kept up to date: an update touches only the cells
+Each leaf cell knows the best of its relevant balls.  That is the greedy policy, kept up to date: an update touches
+only the cells
 below the ball that changed.  A rollout step is one descent, and reading the leaves reads the policy.
 
 AQL keeps one partition for every time step: a forest, in which cell h is the root of time step h.
@@ -18,7 +21,6 @@ import numpy as np
 from numba import from_dtype
 
 from spaql.compiling import entry, inlined, inner
-
 
 NONE = -1
 
@@ -134,7 +136,8 @@ def central_action(lows, highs, ball, discrete, action):
             action[i] = math.floor(action[i])
 
 
-# Compiled code counts references whenever it takes an array out of a tuple, so the functions below, which a training step
+# Compiled code counts references whenever it takes an array out of a tuple, so the functions below, which a training
+# step
 # calls many times, are handed the arrays.
 
 
@@ -204,7 +207,7 @@ def split(p, ball, discrete, random_ranks, rng):
     The partition returned may be a roomier one than the one given, which is then no longer valid.
     """
     cell = p.balls[ball].cell
-    halves = 2**len(p.axes)
+    halves = 2 ** len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
         parts = 1 if p.high[ball, 0] - p.low[ball, 0] == 1.0 else 2
     else:
@@ -288,7 +291,8 @@ def add_ball(balls, cells, new, parent, cell):
 def take_part(lows, highs, new, parent, part, parts, discrete):
     """Give a new ball its part of the actions of the ball `parent`.
 
-    Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the released
+    Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the
+    released
     program lists its children, where the last of equal balls wins the argmax.
     """
     dimensions = lows.shape[1]

@@ -17,7 +17,7 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from numba import types
 
-from spaql.compiling import entry, inlined, inner
+from spaql.compiling import inlined
 
 FLOATS = np.ndarray  # a one-dimensional array of float64
 _pow = types.ExternalFunction("pow", types.float64(types.float64, types.float64))
@@ -130,7 +130,7 @@ REWARD_SCALE = math.pi**2 + 6.404  # c of the scaled Pendulum reward (r + c) / c
 
 
 class Pendulum(NamedTuple):
-    """The pendulum: constants of its dynamics, and its current angle and speed (`state`, the only thing that changes)."""
+    """The pendulum: the constants of its dynamics.  Its state is angle, speed and sine of the angle."""
 
     space: Space
     raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
@@ -148,7 +148,7 @@ class Pendulum(NamedTuple):
 
 
 class CartPole(NamedTuple):
-    """The cart and its pole: constants, and position, speed, angle and angular speed (`state`)."""
+    """The cart and its pole: constants.  The state is position, speed, angle and angular speed."""
 
     space: Space
     raw_first: bool
@@ -308,10 +308,7 @@ class PendulumV0(PendulumEnv):
         theta, speed = self.state
         _, reward, *rest = super().step(u)
         u = np.clip(u, -self.max_torque, self.max_torque)[0]
-        unclipped = (
-            speed
-            + (3 * self.g / (2 * self.l) * np.sin(theta) + 3.0 / (self.m * self.l**2) * u) * self.dt
-        )
+        unclipped = speed + (3 * self.g / (2 * self.l) * np.sin(theta) + 3.0 / (self.m * self.l**2) * u) * self.dt
         self.state = np.array([theta + unclipped * self.dt, self.state[1]])
         return self._get_obs(), reward, *rest
 
@@ -351,18 +348,16 @@ for _id, _kwargs in IDS.items():
         gym.register(_id, entry_point="spaql.systems:_pendulum", max_episode_steps=200, kwargs=_kwargs)
 
 # Wrappers gym.make() adds by itself, and ours: what is inside them is what it seems to be.
-_TRANSPARENT = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)
+_TRANSPARENT = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit, FiveTorques)
 
 
 def compile_system(env: gym.Env, space: Space, raw_first: bool = False) -> Pendulum | CartPole | None:
     """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
-    scaled = discrete = False
+    scaled = False
     inner = env
     while isinstance(inner, gym.Wrapper):
         if type(inner) is ScaledReward:
             scaled = True
-        elif type(inner) is FiveTorques:
-            discrete = True
         elif type(inner) not in _TRANSPARENT:
             return None
         inner = inner.env

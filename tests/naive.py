@@ -1,4 +1,5 @@
-"""AQL as a reader of the paper would write it first: a tree of objects, recursion, no arrays.  An oracle for the package."""
+"""AQL as a reader of the paper would write it first: a tree of objects, recursion, no arrays.  An oracle for the
+package."""
 
 import itertools
 from dataclasses import dataclass, field

@@ -65,7 +65,10 @@ def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, al
 
 
 def test_pendulum_v0_dynamics_run_compiled_and_wrapped(opaque):
-    agents = [make(SPAQL, env, seed=3).learn(4, 3) for env in ("spaql/Pendulum-v0", opaque("spaql/Pendulum-v0"), "Pendulum-v1")]
+    agents = [
+        make(SPAQL, env, seed=3).learn(4, 3)
+        for env in ("spaql/Pendulum-v0", opaque("spaql/Pendulum-v0"), "Pendulum-v1")
+    ]
     assert np.array_equal(agents[0].history, agents[1].history)
     assert not np.array_equal(agents[0].history, agents[2].history)
 
@@ -78,7 +81,9 @@ def test_users_own_environment(algorithm):
     action, _ = agent.predict(np.array([0.1, 3.0], np.float32))
     assert Arm.action_space.contains(action)
     if algorithm in (SPAQL, SPAQLTS):
-        assert agent.evaluate(20, seed=1).mean() > make(Random, Arm(), horizon=50, slopes=0.5).evaluate(20, seed=1).mean()
+        assert (
+            agent.evaluate(20, seed=1).mean() > make(Random, Arm(), horizon=50, slopes=0.5).evaluate(20, seed=1).mean()
+        )
 
 
 def test_discrete_actions_need_not_start_at_0():
@@ -114,7 +119,9 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
     agent = make(algorithm, env_id, seed=1).learn(30, 3)
     env = make_env(env_id)
     env.reset(seed=4)
-    rewards, _ = evaluate_policy(agent, env, n_eval_episodes=8, deterministic=deterministic, return_episode_rewards=True)
+    rewards, _ = evaluate_policy(
+        agent, env, n_eval_episodes=8, deterministic=deterministic, return_episode_rewards=True
+    )
     ours = agent.evaluate(400, seed=5, deterministic=deterministic)
     spread = 5 * ours.std() * np.sqrt(1 / 8 + 1 / 400) + 1e-9
     assert abs(np.mean(rewards) - ours.mean()) <= spread
@@ -122,14 +129,17 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
 
 @pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
-    """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same return."""
+    """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same
+    return."""
     agent = make(AQL, env_id, seed=1).learn(40, 3)
     stream = np.random.SeedSequence(11).spawn(2)[1]
     env = make_env(env_id)
     env.reset(seed=int(stream.generate_state(1)[0]))
     env.unwrapped.np_random = np.random.default_rng(np.random.SeedSequence(int(stream.generate_state(1)[0])))
     rewards, _ = evaluate_policy(agent, env, n_eval_episodes=4, deterministic=True, return_episode_rewards=True)
-    assert np.allclose(rewards, agent.evaluate(4, seed=11, deterministic=True), rtol=1e-6)  # SB3 adds rewards up as float32
+    assert np.allclose(
+        rewards, agent.evaluate(4, seed=11, deterministic=True), rtol=1e-6
+    )  # SB3 adds rewards up as float32
 
 
 def test_predict_single_and_batched():
@@ -169,7 +179,9 @@ def test_a_loaded_agent_predicts_the_same_and_goes_on_learning(tmp_path, algorit
     agent.save(tmp_path / "agent.npz")
     loaded = algorithm.load(tmp_path / "agent.npz")
     observations = np.random.default_rng(0).uniform(-0.2, 0.2, (50, 4))
-    assert np.array_equal(agent.predict(observations, deterministic=True)[0], loaded.predict(observations, deterministic=True)[0])
+    assert np.array_equal(
+        agent.predict(observations, deterministic=True)[0], loaded.predict(observations, deterministic=True)[0]
+    )
     assert np.array_equal(agent.history, loaded.history)
     assert np.array_equal(agent.learn(10, 5).history, loaded.learn(10, 5).history)
     assert loaded.rules == agent.rules

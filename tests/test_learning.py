@@ -79,7 +79,9 @@ def test_distances_against_numpy():
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.3, 10.0])
-@pytest.mark.parametrize("estimates", [(200.0, 190.0, 199.0, 150.0), (-10.0, -12.0, -11.0, -10.5), (5.0, -9.0, 1.0, 0.0)])
+@pytest.mark.parametrize(
+    "estimates", [(200.0, 190.0, 199.0, 150.0), (-10.0, -12.0, -11.0, -10.5), (5.0, -9.0, 1.0, 0.0)]
+)
 @pytest.mark.parametrize("absolute", [False, True])
 def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
     p = new_partition(1, 1, [-1.0], [1.0], q=0.0)
@@ -98,7 +100,10 @@ def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
     assert observed.sum() == 4000
     likely = expected > 1e-3
     if likely.sum() > 1:
-        assert stats.chisquare(observed[likely], observed[likely].sum() * special.softmax(np.log(expected[likely]))).pvalue > 1e-4
+        assert (
+            stats.chisquare(observed[likely], observed[likely].sum() * special.softmax(np.log(expected[likely]))).pvalue
+            > 1e-4
+        )
     assert observed[~likely].sum() <= 4000 * 10 * expected[~likely].sum() + 1
 
 

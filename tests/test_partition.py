@@ -108,7 +108,8 @@ def test_five_torques_split_into_halves_of_the_list():
 
 @pytest.mark.parametrize(("discrete", "winner"), [(False, (-1.0, -0.5)), (True, (3.0, 4.0))])
 def test_of_equal_balls_the_last_child_wins(discrete, winner):
-    # Children are listed from the upper action half down, lists from their first half on: FACTS of the released program.
+    # Children are listed from the upper action half down, lists from their first half on: FACTS of the released
+    # program.
     p = make(1, actions=4 if discrete else 0)
     rng = np.random.default_rng(0)
     for _ in range(2):
@@ -148,7 +149,9 @@ def test_invariants(space, seed, visits, random_ranks):
     dimensions, actions, action_dimensions = space
     rng = np.random.default_rng(seed)
     p = make(dimensions, actions, action_dimensions)
-    p = grow(p, rng.uniform(-1, 1, (visits, dimensions)) * rng.uniform(0, 1, dimensions), actions > 0, rng, random_ranks)
+    p = grow(
+        p, rng.uniform(-1, 1, (visits, dimensions)) * rng.uniform(0, 1, dimensions), actions > 0, rng, random_ranks
+    )
     balls = unsplit(p)
     assert len(balls) == len(set(balls)) == p.counts[ARMS]
 
