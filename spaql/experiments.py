@@ -1,0 +1,312 @@
+"""Grids of agents: the paper's, and any other; on threads of one machine or on a Dask cluster."""
+
+import itertools
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from spaql import results
+from spaql.agents import check_integer, check_number, check_rules
+from spaql.jobs import ALGORITHMS, FRESH, Job, Record, compute
+from spaql.learning import HISTORY, Rules
+from spaql.progress import progress
+
+log = logging.getLogger(__name__)
+SEED = 2020  # the root seed of the paper's runs
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The paper's runs, as data
+
+XIS = (0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160)
+LEARNERS = ("AQL", "SPAQL", "SPAQL-TS")
+
+XI_STUDY = {  # the effect of ξ: every learner with every ξ
+    "systems": ("Pendulum-v1", "spaql/PendulumScaled-v1", "CartPole-v0"),
+    "xis": XIS,
+    "iterations": 100,
+    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumScaled-v1": 20, "CartPole-v0": 20},
+    "agents": 20,
+}
+LONG_RUNS = {  # the ξ found best for each learner; the text names none for the discrete Pendulum, which gets Pendulum's
+    "systems": ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
+    "xis": {
+        "Pendulum-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
+        "spaql/PendulumDiscrete-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
+        "CartPole-v0": {"AQL": 120, "SPAQL": 20, "SPAQL-TS": 20},
+    },
+    "iterations": 2000,
+    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
+    "agents": 20,
+}
+# What a smaller scale replaces.
+SCALES: dict[str, dict[str, dict[str, Any]]] = {
+    "paper": {"xi": {}, "long": {}},
+    "quick": {"xi": {"agents": 10}, "long": {"agents": 10, "iterations": 1000}},
+    "smoke": {
+        "xi": {"agents": 2, "iterations": 4, "xis": (0, 4, 160), "fresh": 20},
+        "long": {"agents": 2, "iterations": 10, "fresh": 20},
+    },
+}
+
+
+def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
+    """Return the agents of the paper's study "xi" or "long" at a scale, the Random baseline included."""
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
+    declared = {"xi": XI_STUDY, "long": LONG_RUNS}
+    if study not in declared:
+        raise ValueError(f"study must be one of {', '.join(declared)}, not {study!r}")
+    plan = {"fresh": FRESH} | declared[study] | SCALES[scale][study]
+    jobs = []
+    for system in plan["systems"]:
+        cells = [("Random", 0)]
+        if study == "xi":
+            cells += itertools.product(LEARNERS, plan["xis"])
+        else:
+            cells += plan["xis"][system].items()
+        for algorithm, xi in cells:
+            jobs += make_jobs(
+                [algorithm],
+                [system],
+                [xi],
+                plan["agents"],
+                plan["iterations"],
+                plan["evaluations"][system],
+                seed,
+                fresh=plan["fresh"],
+                record=study == "long",
+            )
+    return jobs
+
+
+def scale_of(jobs: Iterable[Job]) -> str:
+    """Return the scale at which all of these agents are part of the paper's runs, or "custom"."""
+    jobs = set(jobs)
+    for scale in SCALES:
+        if jobs <= {job for study in SCALES[scale] for job in paper_jobs(study, scale)}:
+            return scale
+    return "custom"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Running
+
+
+def make_jobs(
+    algorithms: Iterable[str],
+    systems: Iterable[str],
+    xis: Iterable[float],
+    agents: int,
+    iterations: int,
+    evaluations: int,
+    seed: int = SEED,
+    rules: str | Rules = "paper",
+    fresh: int = FRESH,
+    record: bool = False,
+) -> list[Job]:
+    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
+    check_integer("agents", agents)
+    check_integer("seed", seed, at_least=0)
+    iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
+    fresh = check_integer("fresh", fresh)
+    jobs = []
+    for algorithm, system, xi, agent in itertools.product(algorithms, systems, xis, range(agents)):
+        if algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+        xi = 0.0 if algorithm == "Random" else check_number("xi", xi, at_least=0.0)
+        job = Job(
+            algorithm, str(system), xi, iterations, evaluations, seed, agent, check_rules(rules), fresh, bool(record)
+        )
+        jobs.append(job)
+    return list(dict.fromkeys(jobs))
+
+
+def run_grid(
+    algorithms: Iterable[str],
+    systems: Iterable[str],
+    xis: Iterable[float],
+    agents: int = 20,
+    iterations: int = 100,
+    evaluations: int = 20,
+    seed: int = SEED,
+    rules: str | Rules = "paper",
+    **running: Any,
+) -> pd.DataFrame:
+    """Run every algorithm on every system with every ξ, and return the histories: a row an iteration of an agent.
+
+    Parameters
+    ----------
+    algorithms
+        Of "Random", "AQL", "SPAQL" and "SPAQL-TS".
+    systems
+        Gymnasium ids.
+    xis
+        Values of ξ.
+    agents, iterations, evaluations
+        How many agents for each combination, and what each one's `learn` is given.
+    seed
+        The root seed, which spawns the streams of every agent.
+    rules
+        As for the agents.
+    running
+        `workers`, `scheduler`, `store`, `progress_bar`: see `run`.
+
+    Examples
+    --------
+    >>> frame = run_grid(["SPAQL"], ["CartPole-v0"], [0, 20], agents=5)
+    >>> frame.groupby(["xi", "iteration"]).rewards.mean()
+    """
+    return histories(run(make_jobs(algorithms, systems, xis, agents, iterations, evaluations, seed, rules), **running))
+
+
+def run(
+    jobs: Iterable[Job],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    store: str | os.PathLike | None = "",
+    progress_bar: bool = True,
+) -> list[Record]:
+    """Return the records of these agents, in this order: loaded where stored, computed and stored where not.
+
+    The numbers do not depend on how or where they are computed.
+
+    Parameters
+    ----------
+    jobs
+        The agents, see `make_jobs` and `paper_jobs`.
+    workers
+        Threads on this machine; all cores if not given.
+    scheduler
+        The address of a Dask scheduler, to compute on its cluster instead.
+    store
+        The folder of stored results; the repository's if not given, none if None.
+    progress_bar
+        Show how far it is and how long it will take, on standard error.
+    """
+    jobs = list(jobs)
+    if workers is not None:
+        check_integer("workers", workers)
+    if store is not None:
+        store = Path(store) if store else results.default_store()
+        results.sweep(store)
+    records, missing = load_stored(jobs, store)
+    if missing:
+        # The longest first, so that no worker is left with a long one at the end.
+        missing.sort(key=lambda job: job.iterations * (job.evaluations + 1), reverse=True)
+        bar = progress(
+            sum(effort(job) for job in missing), f"{len(missing)} agents", unit="episode", shown=progress_bar
+        )
+        with bar, results_of(missing, workers, scheduler) as computed:
+            for record, source in computed:
+                if store is not None:
+                    results.save(store, record, source)
+                records[record.job] = record
+                bar.update(effort(record.job))
+    return [records[job] for job in jobs]
+
+
+def effort(job: Job) -> int:
+    """Return the episodes an agent plays."""
+    return job.iterations * (job.evaluations + 1) + job.fresh
+
+
+def load_stored(jobs: list[Job], store: Path | None) -> tuple[dict[Job, Record], list[Job]]:
+    """Return what is stored of these agents and which of them are missing; say what no longer matches."""
+    records, missing, stale = {}, [], Counter()
+    for job in dict.fromkeys(jobs):
+        try:
+            if store is None:
+                raise FileNotFoundError
+            records[job] = results.load(store, job)
+            continue
+        except FileNotFoundError:
+            pass
+        except results.Stale:
+            stale[job.algorithm, job.system] += 1
+        except results.Damaged as damage:
+            log.warning(
+                "%s; set aside as %s and computed again", damage, results.set_aside(results.path_of(store, job))
+            )
+        missing.append(job)
+    for (algorithm, system), count in stale.items():
+        log.warning("%d stored %s agents on %s were computed by other code; computed again", count, algorithm, system)
+    return records, missing
+
+
+def compute_here(job: Job) -> tuple[Record, dict]:
+    """Compute a record, with the provenance of the process that does."""
+    return compute(job), results.provenance()
+
+
+@contextmanager
+def results_of(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[Iterator[tuple[Record, dict]]]:
+    """Yield the records of these agents as they are computed, in any order."""
+    if scheduler is None:
+        pool = ThreadPoolExecutor(workers or os.cpu_count())
+        try:
+            yield (future.result() for future in as_completed([pool.submit(compute_here, job) for job in jobs]))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("a cluster needs the package distributed: pip install 'spaql[cluster]'") from error
+    with distributed.Client(scheduler) as client:
+        futures = client.map(compute_here, jobs, pure=False, retries=3)
+        try:
+            yield (result for _, result in distributed.as_completed(futures, with_results=True))
+        finally:
+            client.cancel(futures)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Frames
+
+
+def histories(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the histories of records as one frame, a row an iteration of an agent."""
+    records = list(records)
+    frames = []
+    for record in records:
+        frame = pd.DataFrame({name: record.history[name] for name in HISTORY.names})
+        frame.insert(0, "iteration", range(1, len(frame) + 1))
+        for name in ("agent", "xi", "system", "algorithm"):
+            frame.insert(0, name, getattr(record.job, name))
+        frames.append(frame)
+    whole = pd.concat(frames, ignore_index=True)
+    whole["scale"] = scale_of(record.job for record in records)
+    return whole
+
+
+def finals(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a row an agent: what it ended with, and the same policy on fresh episodes."""
+    records = list(records)
+    rows = []
+    for record in records:
+        last = record.history[-1]
+        rows.append(
+            {
+                name: getattr(record.job, name)
+                for name in ("algorithm", "system", "xi", "agent", "iterations", "evaluations")
+            }
+            | {name: last[name].item() for name in ("rewards", "arms", "evaluations")}
+            | {"N": record.job.evaluations, "fresh": record.fresh[0], "fresh_std": record.fresh[1]}
+            | {"steps": int(record.history["steps"].sum()), "wall": record.wall}
+            | {"evaluation_steps": int(record.history["evaluation_steps"].sum())}
+        )
+    frame = pd.DataFrame(rows)
+    frame["scale"] = scale_of(record.job for record in records)
+    return frame
+
+
+def best(records: Iterable[Record]) -> Record:
+    """Return the record with the highest reward at the end of training."""
+    return max(records, key=lambda record: record.history["rewards"][-1])

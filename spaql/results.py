@@ -1,0 +1,168 @@
+"""Records on disk: one .npz file an agent, without pickle, under a name made of the job's parameters.
+
+A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from.
+What is
+stored and matches is loaded; a file of other code is stale; a damaged one is set aside.
+"""
+
+import datetime
+import functools
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import platform
+import subprocess
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from spaql.agents import check_array
+from spaql.compiling import SOURCES, fingerprint
+from spaql.jobs import Job, Record
+from spaql.learning import HISTORY, RULES, Rules
+
+FORMAT, VERSION = "spaql record", 1
+ABANDONED = 24 * 3600  # seconds after which a half-written file is nobody's any more
+log = logging.getLogger(__name__)
+
+
+class Stale(Exception):
+    """A stored record was computed by other code."""
+
+
+class Damaged(Exception):
+    """A stored record is not what was written."""
+
+
+def default_store() -> Path:
+    """Return the folder of the stored results: the repository's, or one in the current folder."""
+    repository = Path(__file__).parents[1] / "results"
+    return repository if repository.is_dir() else Path("results")
+
+
+@functools.cache
+def code() -> str:
+    """Return the fingerprint of the code that determines the numbers of a record."""
+    return fingerprint((*SOURCES, "agents", "jobs"))
+
+
+def path_of(store: Path, job: Job) -> Path:
+    """Return where a job's record is kept: readable, and different for jobs that differ in anything."""
+    parameters = json.dumps([*job._replace(agent=0, rules=list(job.rules))])
+    rules = next((name for name, known in RULES.items() if known == job.rules), "mixed")
+    every = hashlib.sha256(parameters.encode()).hexdigest()[:8]
+    folder = f"xi{job.xi:g}_K{job.iterations}_N{job.evaluations}_{rules}_{every}"
+    return Path(store) / job.system.rpartition("/")[2] / job.algorithm / folder / f"{job.agent:03d}.npz"
+
+
+@functools.cache
+def provenance() -> dict:
+    """Return where the numbers of this process come from: versions, commit, machine in words."""
+    packages = ("spaql", "numpy", "numba", "gymnasium")
+    root = Path(__file__).parents[1]
+    try:
+        options = {"cwd": root, "capture_output": True, "text": True, "check": True}
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], **options).stdout.strip()
+        changes = subprocess.run(["git", "status", "--porcelain", "--", "spaql"], **options).stdout.strip()
+        commit += " with changes" if changes else ""
+    except (OSError, subprocess.CalledProcessError):
+        commit = "unknown"
+    return {
+        "versions": {"python": platform.python_version()}
+        | {name: importlib.metadata.version(name) for name in packages},
+        "commit": commit,
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+    }
+
+
+def save(store: Path, record: Record, source: dict | None = None) -> Path:
+    """Write a record where `load` finds it: all of it or nothing, whatever happens meanwhile.
+
+    `source` is the provenance of the process that computed it, if that was another one.
+    """
+    path = path_of(store, record.job)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "job": record.job._asdict() | {"rules": record.job.rules._asdict()},
+        "code": code(),
+        "digest": record.digest(),
+        "wall": record.wall,
+        "provenance": (source or provenance())
+        | {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")},
+    }
+    arrays = {f"history_{name}": record.history[name] for name in HISTORY.names}
+    arrays |= {f"episode_{name}": array for name, array in record.episode.items()}
+    arrays |= {"fresh": record.fresh, "rewards": record.rewards}
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def read(path: Path) -> tuple[Record, dict]:
+    """Return a stored record and its header, whatever code computed it, or raise `Damaged`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes())
+        if header["format"] != FORMAT or header["version"] != VERSION:
+            raise ValueError(f"its format is {header['format']} {header['version']}, expected {FORMAT} {VERSION}")
+        job = Job(**header["job"] | {"rules": Rules(**header["job"]["rules"])})
+        history = np.zeros(len(arrays["history_rewards"]), HISTORY)
+        for name in HISTORY.names:
+            history[name] = check_array(arrays, f"history_{name}", HISTORY[name], len(history))
+        episode = {
+            name.removeprefix("episode_"): array for name, array in arrays.items() if name.startswith("episode_")
+        }
+        record = Record(job, history, arrays["fresh"], arrays["rewards"], episode, header["wall"])
+        if record.digest() != header["digest"]:
+            raise ValueError("its checksum does not match")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zipfile.zlib.error) as error:
+        raise Damaged(f"{path} is damaged: {error}") from error
+    return record, header
+
+
+def load(store: Path, job: Job) -> Record:
+    """Return the stored record of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`."""
+    path = path_of(store, job)
+    record, header = read(path)
+    if record.job != job:
+        raise Damaged(f"{path} holds another job: {record.job}")
+    if header["code"] != code():
+        raise Stale(f"{path} was computed by code {header['code']}, this is {code()}")
+    return record
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file, so that it can be looked at and computed again; return its new name."""
+    aside = path.with_name(f"{path.name}.damaged")
+    path.replace(aside)
+    return aside
+
+
+def sweep(store: Path) -> None:
+    """Remove what killed processes have left half-written."""
+    for file in Path(store).rglob(".*.tmp"):
+        try:
+            if time.time() - file.stat().st_mtime > ABANDONED:
+                file.unlink()
+        except FileNotFoundError:  # another process was faster
+            pass
