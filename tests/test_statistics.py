@@ -1,0 +1,122 @@
+"""Statistics against SciPy and closed forms."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from spaql.statistics import (
+    bootstrap_interval,
+    holm,
+    paper_interval,
+    probability_of_improvement,
+    samples_to_reach,
+    selection_bias,
+    share_solved,
+    welch,
+    welch_holm,
+)
+
+floats = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
+
+
+def test_the_papers_interval_by_hand():
+    # Mean 4, population standard deviation 2: 1.96 · 2 / √4.
+    assert paper_interval([2, 2, 6, 6]) == pytest.approx((4, 4 - 1.96, 4 + 1.96))
+    assert paper_interval([7.0]) == (7, 7, 7)
+
+
+def test_bootstrap_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    samples = [rng.exponential(1.0, 40) for _ in range(200)]
+    intervals = [bootstrap_interval(sample, resamples=400) for sample in samples]
+    covered = np.mean([i.low <= 1.0 <= i.high for i in intervals])
+    assert 0.88 <= covered <= 0.98
+    assert bootstrap_interval([200.0] * 5) == (200, 200, 200)
+    assert bootstrap_interval([1, 2, 3, 9]) == bootstrap_interval([1, 2, 3, 9])
+
+
+def test_welch_against_the_formula():
+    a, b = np.array([1.0, 2, 3, 4]), np.array([5.0, 9, 13])
+    va, vb = a.var(ddof=1) / 4, b.var(ddof=1) / 3
+    t, df = (a.mean() - b.mean()) / np.sqrt(va + vb), (va + vb) ** 2 / (va**2 / 3 + vb**2 / 2)
+    compared = welch(a, b)
+    assert compared.p == pytest.approx(2 * stats.t.sf(abs(t), df))
+    assert compared.difference == -6.5
+    half = stats.t.ppf(0.975, df) * np.sqrt(va + vb)
+    assert (compared.low, compared.high) == pytest.approx((-6.5 - half, -6.5 + half))
+
+
+def test_welch_where_no_number_varies():
+    assert welch([200, 200], [200, 200]).p == 1.0
+    assert welch([200, 200], [199, 199]).p == 0.0
+
+
+def test_holm_by_hand():
+    # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04, and never decreasing.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_corrects_upwards_and_keeps_the_order(p):
+    corrected = holm(p)
+    assert all(c >= q for c, q in zip(corrected, p, strict=True))
+    assert np.all(np.diff(np.array(corrected)[np.argsort(p, kind="stable")]) >= 0)
+
+
+def test_several_tests_are_corrected_together():
+    rng = np.random.default_rng(1)
+    pairs = {name: (rng.normal(shift, 1, 20), rng.normal(0, 1, 20)) for name, shift in (("a", 0), ("b", 1), ("c", 3))}
+    compared = welch_holm(pairs)
+    assert [c.p_holm for c in compared.values()] == pytest.approx(holm([welch(*pair).p for pair in pairs.values()]))
+
+
+@given(floats, floats)
+def test_probability_of_improvement_counts_pairs(a, b):
+    wins = np.mean([(x > y) + 0.5 * (x == y) for x in a for y in b])
+    assert probability_of_improvement(a, b) == pytest.approx(wins)
+
+
+def test_share_solved_includes_the_threshold():
+    assert share_solved([195, 194.99, 200, 10]) == 0.5
+
+
+def test_selection_bias_is_paired():
+    assert selection_bias([10, 20], [8, 16]) == pytest.approx((3, 3 - 1.96 / np.sqrt(2), 3 + 1.96 / np.sqrt(2)))
+    with pytest.raises(ValueError, match="2 and 1"):
+        selection_bias([1, 2], [1])
+
+
+def test_the_best_of_many_noisy_means_is_biased_by_what_theory_says():
+    # The expected maximum of 2,000 standard normal means is 3.435 (numerical integral below).
+    x = np.linspace(-8, 8, 100_001)
+    expected = np.trapezoid(x * 2000 * stats.norm.pdf(x) * stats.norm.cdf(x) ** 1999, x)
+    best = np.random.default_rng(0).normal(size=(500, 2000)).max(axis=1)
+    bias = selection_bias(best, np.zeros(500))
+    assert bias.low - 0.02 < expected < bias.high + 0.02
+
+
+def test_samples_to_reach():
+    frame = pd.DataFrame(
+        {
+            "agent": [0, 0, 0, 1, 1, 1],
+            "iteration": [1, 2, 3, 3, 2, 1],
+            "rewards": [1.0, 5.0, 9.0, 4.0, 3.0, 2.0],
+            "steps": [10, 20, 30, 300, 200, 100],
+            "evaluation_steps": [1, 1, 1, 1, 1, 1],
+        }
+    )
+    reached = samples_to_reach(frame, 5.0)
+    assert reached[0] == 30
+    assert np.isnan(reached[1])
+    assert samples_to_reach(frame, 3.0)[1] == 300
+    assert samples_to_reach(frame, 3.0, evaluations=True)[1] == 302
+
+
+@pytest.mark.parametrize("values", [[], [1.0, np.nan], [[1.0]], [np.inf]])
+def test_bad_numbers_are_refused(values):
+    with pytest.raises(ValueError, match="finite numbers"):
+        paper_interval(values)
