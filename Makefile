@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 READY = .venv/.ready
 
-.PHONY: test book bench lock lint format clean
+.PHONY: test book reproduce bench lock lint format clean
 
 test: $(READY) lint
 	$(BIN)/python -m pytest
@@ -11,6 +11,12 @@ test: $(READY) lint
 book: $(READY)
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
+
+# Everything from nothing, beside what is stored; then it is compared with that.
+reproduce: $(READY)
+	rm -rf _build/reproduced
+	$(BIN)/spaql reproduce --store _build/reproduced --against results
+	$(MAKE) book
 
 bench: $(READY)
 	$(BIN)/spaql bench

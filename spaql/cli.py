@@ -1,18 +1,73 @@
 """The command `spaql`."""
 
 import argparse
+import logging
+import os
+import time
+from pathlib import Path
 
 import spaql
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
     parser = argparse.ArgumentParser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
     parser.add_argument("--version", action="version", version=spaql.__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("bench", help="measure the speed, as ratios within one run")
-    options = parser.parse_args(arguments)
-    if options.command == "bench":
-        from spaql.bench import main as bench
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-        bench()
+    command = commands.add_parser("bench", help="measure the speed, as ratios within one run")
+    command.set_defaults(run=bench)
+
+    command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
+    command.add_argument("--scale", default="paper", choices=("paper", "quick", "smoke"), help="how much of them")
+    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's results/)")
+    command.add_argument("--against", type=Path, help="folder of other results to compare these with")
+    command.add_argument("--workers", type=int, help="threads (default: one a core)")
+    command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
+    command.set_defaults(run=reproduce)
+
+    options = vars(parser.parse_args(arguments))
+    options.pop("run")(**options)
+
+
+def bench() -> None:
+    """Print the table of speeds."""
+    from spaql.bench import main
+
+    main()
+
+
+def reproduce(scale: str, store: Path | None, against: Path | None, workers: int | None, scheduler: str | None) -> None:
+    """Compute the paper's runs, say what it cost, and compare them with others if told to."""
+    from spaql.experiments import agreement, finals, load_stored, paper_jobs, run
+    from spaql.results import default_store
+
+    store = store or default_store()
+    before = time.perf_counter()
+    records = []
+    for study in ("xi", "long"):
+        records += run(paper_jobs(study, scale), workers=workers, scheduler=scheduler, store=store)
+    wall = time.perf_counter() - before
+    frame = finals(records)
+    steps = (frame.steps + frame.evaluation_steps).sum() / 1e9
+    print(
+        f"{len(frame):,} agents at {scale} scale, {steps:.2f} billion environment steps; this call took {wall:.0f} s."
+    )
+    print(
+        f"Computing them cost {frame.wall.sum():.0f} thread-seconds, {frame.wall.sum() / steps:.0f} a billion steps "
+        f"({os.cpu_count()} cores here)."
+    )
+    if against is not None:
+        theirs, absent = load_stored([record.job for record in records], against)
+        if absent:
+            print(f"{len(absent):,} of these agents are not in {against}, or not of this code.")
+        compared = agreement(
+            [r for r in records if r.job in theirs], [theirs[r.job] for r in records if r.job in theirs]
+        )
+        print(f"{compared.same_bits.sum():,} of {compared.agents.sum():,} agents equal those in {against} bit for bit.")
+        disagreeing = compared[~compared.agrees]
+        if len(disagreeing):
+            print(disagreeing.to_string(index=False))
+            raise SystemExit(f"{len(disagreeing)} of {len(compared)} groups of agents do not agree.")
+        print(f"All {len(compared)} groups of agents agree statistically.")

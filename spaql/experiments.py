@@ -17,6 +17,7 @@ from spaql.agents import check_integer, check_number, check_rules
 from spaql.jobs import ALGORITHMS, FRESH, Job, Record, compute
 from spaql.learning import HISTORY, Rules
 from spaql.progress import progress
+from spaql.statistics import welch_holm
 
 log = logging.getLogger(__name__)
 SEED = 2020  # the root seed of the paper's runs
@@ -310,3 +311,46 @@ def finals(records: Iterable[Record]) -> pd.DataFrame:
 def best(records: Iterable[Record]) -> Record:
     """Return the record with the highest reward at the end of training."""
     return max(records, key=lambda record: record.history["rewards"][-1])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reproducing
+
+
+def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
+    """Compare two computations of the same agents, a row an algorithm, system and ξ.
+
+    On the same machine they are the same bits (`same_bits` counts the agents that are).  On another one the last bit
+    of a sine may
+    differ, and with it, sooner or later, everything; the groups must still agree.  Each row has Welch tests of the
+    final
+    rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction for all tests of
+    the frame, and the row `agrees` if it is at least 5 %.
+    """
+    pairs = pd.DataFrame(
+        [
+            {
+                "algorithm": a.job.algorithm,
+                "system": a.job.system,
+                "xi": a.job.xi,
+                "same_bits": a.digest() == b.digest(),
+            }
+            | {f"{side}_{name}": value for side, r in (("our", a), ("their", b)) for name, value in outcome(r).items()}
+            for a, b in zip(ours, theirs, strict=True)
+        ]
+    )
+    cells = pairs.groupby(["system", "algorithm", "xi"], sort=False)
+    names = ("rewards", "fresh", "arms")
+    tests = welch_holm(
+        {(*cell, name): (group[f"our_{name}"], group[f"their_{name}"]) for cell, group in cells for name in names}
+    )
+    frame = cells.agg(agents=("same_bits", "size"), same_bits=("same_bits", "sum"))
+    frame["p"] = [min(tests[*cell, name].p_holm for name in names) for cell in frame.index]
+    frame["agrees"] = frame.p >= 0.05
+    return frame.reset_index()
+
+
+def outcome(record: Record) -> dict[str, float]:
+    """Return what an agent is judged by."""
+    last = record.history[-1]
+    return {"rewards": float(last["rewards"]), "fresh": float(record.fresh[0]), "arms": float(last["arms"])}

@@ -1,0 +1,407 @@
+"""Grids, stored results and clusters: nothing is lost, and no number depends on how it was computed."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spaql import experiments, jobs, results
+from spaql.cli import main
+from spaql.experiments import agreement, best, finals, histories, make_jobs, paper_jobs, run, run_grid, scale_of
+from spaql.jobs import compute, seeds
+
+ROOT = Path(__file__).parents[1]
+GRID = {"algorithms": ["SPAQL", "AQL"], "systems": ["CartPole-v0", "Pendulum-v1"], "xis": [0, 20]}
+SMALL = {**GRID, "agents": 2, "iterations": 5, "evaluations": 3, "fresh": 10}
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count the agents that are really computed."""
+    computed = []
+
+    def count(job):
+        computed.append(job)
+        return compute(job)
+
+    monkeypatch.setattr(experiments, "compute", count)
+    return computed
+
+
+def some_jobs(**changes):
+    return make_jobs(**SMALL | changes)
+
+
+def background(code, *arguments):
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers
+
+
+def test_the_frame_is_the_same_for_any_workers_and_any_order():
+    wanted = some_jobs(record=True)
+    one = histories(run(wanted, workers=1, store=None, progress_bar=False))
+    many = histories(run(wanted, workers=5, store=None, progress_bar=False))
+    backwards = run(wanted[::-1], workers=2, store=None, progress_bar=False)
+    pd.testing.assert_frame_equal(one, many, check_exact=True)
+    pd.testing.assert_frame_equal(one, histories(backwards[::-1]), check_exact=True)
+    assert len(one) == 2 * 2 * 2 * 2 * 5
+    assert one.scale.unique().tolist() == ["custom"]
+
+
+def test_a_grid_is_one_call():
+    frame = run_grid(["SPAQL", "Random"], ["CartPole-v0"], [0, 20], 2, 3, evaluations=2, store=None)
+    assert frame.groupby(["algorithm", "xi"]).size().to_dict() == {
+        ("SPAQL", 0.0): 6,
+        ("SPAQL", 20.0): 6,
+        ("Random", 0.0): 6,
+    }
+    assert {"rewards", "arms", "iteration", "agent", "system", "scale"} <= set(frame.columns)
+
+
+def test_every_agent_has_streams_of_its_own():
+    keys = [tuple(seed.generate_state(4)) for job in some_jobs() for seed in seeds(job)]
+    assert len(set(keys)) == len(keys) == 2 * len(some_jobs())
+    # and an agent's do not depend on what else is run, or for how long
+    assert seeds(some_jobs()[5])[0].spawn_key == seeds(some_jobs(iterations=9)[5])[0].spawn_key
+
+
+def test_a_record_holds_what_its_agent_did():
+    job = make_jobs(["SPAQL-TS"], ["Pendulum-v1"], [0.4], 1, 6, 3, fresh=50, record=True)[0]
+    record = compute(job)
+    assert len(record.history) == 6
+    assert record.rewards.shape == (50,)
+    assert record.fresh == pytest.approx([record.rewards.mean(), record.rewards.std()], rel=1e-5)
+    # The recorded episode obeys the pendulum: the angle moves with the new speed, the reward is minus the cost.
+    states, actions, rewards = (record.episode[key] for key in ("states", "actions", "rewards"))
+    assert states.shape == (201, 2)
+    assert actions.shape == rewards.shape == (200,)
+    assert np.allclose(np.diff(states[:, 0]), 0.05 * states[1:, 1])
+    angle = (states[:-1, 0] + np.pi) % (2 * np.pi) - np.pi
+    assert np.allclose(rewards, -(angle**2 + 0.1 * states[:-1, 1] ** 2 + 0.001 * actions**2))
+
+
+def test_the_papers_runs_are_the_papers():
+    xi, long = paper_jobs("xi"), paper_jobs("long")
+    assert len(xi) == 3 * (13 * 3 + 1) * 20
+    assert len(long) == 3 * (3 + 1) * 20
+    assert {(job.iterations, job.evaluations, job.fresh) for job in xi} == {(100, 20, 1000)}
+    assert {job.xi for job in xi} == {0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160}
+    assert {(job.system, job.iterations, job.evaluations) for job in long} == {
+        ("Pendulum-v1", 2000, 20),
+        ("spaql/PendulumDiscrete-v1", 2000, 20),
+        ("CartPole-v0", 2000, 100),
+    }
+    chosen = {(job.algorithm, job.xi) for job in long if job.system == "CartPole-v0"}
+    assert chosen == {("Random", 0), ("AQL", 120), ("SPAQL", 20), ("SPAQL-TS", 20)}
+    assert all(job.rules == jobs.RULES["paper"] for job in xi + long)
+    for scale in experiments.SCALES:
+        assert scale_of(paper_jobs("xi", scale) + paper_jobs("long", scale)) == scale
+    for wrong in (("xi", "large"), ("short", "paper")):
+        with pytest.raises(ValueError, match="must be one of"):
+            paper_jobs(*wrong)
+
+
+def test_bad_grids_are_refused_before_anything_runs(counted):
+    for change, says in (
+        ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
+        ({"xis": [-1]}, "xi must be"),
+        ({"agents": 0}, "agents"),
+        ({"evaluations": 2.5}, "evaluations"),
+        ({"rules": "mine"}, "rules"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            some_jobs(**change)
+    with pytest.raises(ValueError, match="workers"):
+        run(some_jobs(), workers=0, store=None)
+    assert counted == []
+
+
+def test_finals_and_best():
+    records = run(some_jobs(algorithms=["SPAQL"]), store=None, progress_bar=False)
+    frame = finals(records)
+    assert len(frame) == len(records)
+    assert frame.rewards.tolist() == [record.history["rewards"][-1] for record in records]
+    assert best(records).history["rewards"][-1] == frame.rewards.max()
+    assert (frame.steps > 0).all()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Keeping
+
+
+def test_what_is_stored_is_loaded_and_what_is_missing_is_computed(tmp_path, counted):
+    first = histories(run(some_jobs(agents=1), store=tmp_path, progress_bar=False))
+    assert len(counted) == 8
+    again = histories(run(some_jobs(agents=1), store=tmp_path, progress_bar=False))
+    assert len(counted) == 8
+    pd.testing.assert_frame_equal(first, again, check_exact=True)
+    run(some_jobs(agents=2), store=tmp_path, progress_bar=False)
+    assert len(counted) == 16
+    # any other parameter is another record
+    for change in (
+        {"seed": 1},
+        {"iterations": 4},
+        {"rules": "released"},
+        {"fresh": 11},
+        {"record": True},
+        {"xis": [1]},
+    ):
+        assert {results.path_of(tmp_path, job) for job in some_jobs(**change)}.isdisjoint(
+            results.path_of(tmp_path, job) for job in some_jobs(agents=2)
+        ), change
+
+
+def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_path):
+    record = compute(some_jobs(record=True)[0])
+    path = results.save(tmp_path, record)
+    read, header = results.read(path)
+    assert read.digest() == record.digest() == header["digest"]
+    assert read.job == record.job
+    assert np.array_equal(read.history, record.history)
+    assert header["wall"] == record.wall > 0
+    provenance = header["provenance"]
+    assert {"python", "numpy", "numba", "gymnasium", "spaql"} <= set(provenance["versions"])
+    assert len(provenance["commit"].split()[0]) in (40, len("unknown"))
+    assert "cores" in provenance["machine"]
+    assert str(Path.home()) not in json.dumps(header)
+    with np.load(path, allow_pickle=False) as file:  # nothing in it needs pickle
+        assert all(file[name].dtype.hasobject is False for name in file.files)
+
+
+def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
+    run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
+    monkeypatch.setattr(results, "code", lambda: "another")
+    with caplog.at_level(logging.WARNING):
+        run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
+    assert len(counted) == 16
+    assert "2 stored SPAQL agents on CartPole-v0 were computed by other code" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "swapped"])
+def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
+    wanted = some_jobs(agents=1)
+    records = run(wanted, store=tmp_path, progress_bar=False)
+    path = results.path_of(tmp_path, wanted[3])
+    data = bytearray(path.read_bytes())
+    if kind == "flipped":
+        data[len(data) // 3] ^= 0x10
+    elif kind == "cut":
+        data = data[:-100]
+    elif kind == "empty":
+        data = b""
+    else:  # a sound file, but another agent's
+        data = results.path_of(tmp_path, wanted[4]).read_bytes()
+    path.write_bytes(data)
+    with caplog.at_level(logging.WARNING):
+        again = run(wanted, store=tmp_path, progress_bar=False)
+    assert len(counted) == len(wanted) + 1
+    assert "set aside as" in caplog.text
+    assert path.with_name(path.name + ".damaged").read_bytes() == bytes(data)
+    assert [r.digest() for r in again] == [r.digest() for r in records]
+    assert results.load(tmp_path, wanted[3]).digest() == records[3].digest()
+
+
+CHILD = """
+import sys
+from spaql.experiments import histories, make_jobs, run
+wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 60, 20, fresh=50)
+run(wanted, workers=2, store=sys.argv[1], progress_bar=False)
+"""
+
+
+def child_jobs():
+    return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 60, 20, fresh=50)
+
+
+def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
+    for wait_for in (2, 5, 8):  # killed three times, at three moments
+        child = background(CHILD, tmp_path)
+        while child.poll() is None and len(list(tmp_path.rglob("*.npz"))) < wait_for:
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+    left = len(list(tmp_path.rglob("*.npz")))
+    assert 8 <= left < 12
+    records = run(child_jobs(), store=tmp_path, progress_bar=False)
+    assert len(counted) == 12 - left
+    fresh = run(child_jobs(), store=None, progress_bar=False)
+    assert [r.digest() for r in records] == [r.digest() for r in fresh]
+
+
+def test_half_written_files_are_swept_away_once_they_are_old(tmp_path):
+    old, new = tmp_path / ".a.tmp", tmp_path / ".b.tmp"
+    old.touch()
+    new.touch()
+    os.utime(old, (0, 0))
+    results.sweep(tmp_path)
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_two_processes_on_one_folder_do_not_harm_each_other(tmp_path, counted):
+    children = [background(CHILD, tmp_path) for _ in range(2)]
+    assert [child.wait(timeout=120) for child in children] == [0, 0]
+    records = run(child_jobs(), store=tmp_path, progress_bar=False)
+    assert counted == []
+    assert len(records) == 12
+    assert sorted(file.suffix for file in tmp_path.rglob("*") if file.is_file()) == [".npz"] * 12
+
+
+def test_progress_does_not_flood_a_log(tmp_path, capsys):
+    run(some_jobs(), store=tmp_path)
+    shown = capsys.readouterr().err
+    assert "16 agents" in shown
+    assert "100%" in shown
+    assert len(shown.split("\r")) < 10
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A cluster
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A Dask scheduler and two worker processes on loopback."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    loopback = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = subprocess.Popen([*dask, "scheduler", *loopback, "--port", "0", "--scheduler-file", file], **quiet)
+    worker = [*dask, "worker", "--host", "127.0.0.1", "--no-dashboard", "--no-nanny", "--nthreads", "1"]
+    workers = [subprocess.Popen([*worker, "--scheduler-file", file], **quiet) for _ in range(2)]
+    try:
+        for _ in range(600):
+            if file.exists() and file.read_text().strip().endswith("}"):
+                break
+            time.sleep(0.05)
+        yield json.loads(file.read_text())["address"], workers
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster):
+    address, workers = cluster
+    store = tmp_path / "store"
+    wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
+    killed = []
+
+    def kill_in_the_middle(record, save=results.save):
+        if not killed and len(list(store.rglob("*.npz"))) >= 4:
+            workers[0].kill()
+            killed.append(len(list(store.rglob("*.npz"))))
+
+    def saving(store, record, source=None):
+        path = real(store, record, source)
+        kill_in_the_middle(record)
+        return path
+
+    real = results.save
+    try:
+        results.save = saving
+        remote = run(wanted, scheduler=address, store=store, progress_bar=False)
+    finally:
+        results.save = real
+    assert killed
+    assert killed[0] < len(wanted)
+    workers[0].wait(timeout=5)
+    local = run(wanted, store=None, progress_bar=False)
+    pd.testing.assert_frame_equal(histories(remote), histories(local), check_exact=True)
+    # What a worker computed says so.
+    assert "cores" in results.read(results.path_of(store, wanted[0]))[1]["provenance"]["machine"]
+
+
+def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), pytest.raises(OSError, match="127.0.0.1:1"):
+        run(some_jobs(agents=1), scheduler="tcp://127.0.0.1:1", store=None, progress_bar=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match="spaql\\[cluster\\]"):
+        run(some_jobs(agents=1), scheduler="tcp://127.0.0.1:1", store=None, progress_bar=False)
+    assert distributed is not None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reproducing
+
+
+def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
+    def group(seed, xi=20.0):
+        made = make_jobs(["SPAQL"], ["CartPole-v0"], [xi], 12, 15, 5, seed=seed, fresh=50)
+        return run(made, store=None, progress_bar=False)
+
+    first, second = group(1), group(2)
+    same = agreement(first, first)
+    assert same.same_bits.tolist() == [12]
+    assert same.agrees.all()
+    other = agreement(first, second)
+    assert other.same_bits.tolist() == [0]
+    assert other.agrees.all()
+    assert not agreement(first, group(3, xi=0.0)).agrees.any()
+
+
+def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
+    main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "a")])
+    assert "84 agents at smoke scale" in capsys.readouterr().out
+    main(
+        [
+            "reproduce",
+            "--scale",
+            "smoke",
+            "--store",
+            str(tmp_path / "b"),
+            "--against",
+            str(tmp_path / "a"),
+            "--workers",
+            "1",
+        ]
+    )
+    shown = capsys.readouterr().out
+    assert "84 of 84 agents equal" in shown
+    assert "groups of agents agree" in shown
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is committed
+
+
+@pytest.mark.parametrize("study", ["xi", "long"])
+def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
+    wanted = paper_jobs(study)
+    records, missing = experiments.load_stored(wanted, ROOT / "results")
+    assert missing == []
+    assert len(records) == len(wanted)
+    assert histories(records.values()).scale.unique().tolist() == ["paper"]
+
+
+def test_the_stored_results_stay_small():
+    size = sum(file.stat().st_size for file in (ROOT / "results").rglob("*.npz"))
+    assert 1e6 < size < 25e6
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "system"), [("SPAQL", "Pendulum-v1"), ("AQL", "CartPole-v0"), ("SPAQL-TS", "spaql/PendulumScaled-v1")]
+)
+def test_stored_agents_can_be_recomputed(algorithm, system):
+    """The same bits on the machine that stored them; elsewhere the group must agree."""
+    wanted = [j for j in paper_jobs("xi") if (j.algorithm, j.system, j.xi) == (algorithm, system, 20)]
+    stored = [results.load(ROOT / "results", job) for job in wanted]
+    again = run(wanted, store=None, progress_bar=False)
+    if [r.digest() for r in again] != [r.digest() for r in stored]:
+        compared = agreement(again, stored)
+        assert compared.agrees.all(), compared
