@@ -1,5 +1,6 @@
 """How fast it is, as ratios within one run: the table of `make bench`."""
 
+import os
 import platform
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 
 from spaql.agents import AQL, SPAQL, SPAQLTS, Agent, make_env
 from spaql.compiling import entry
+from spaql.experiments import make_jobs, run
 from spaql.systems import (
     Pendulum,
     cartpole_reset,
@@ -101,6 +103,14 @@ def second_start() -> float:
     return seconds(lambda: subprocess.run(command, check=True))[0]
 
 
+def parallel_speed() -> float:
+    """Return how much faster two threads compute some agents than one."""
+    jobs = make_jobs(["SPAQL"], ["Pendulum-v1", "CartPole-v0"], [4], agents=10, iterations=300, evaluations=20)
+    run(jobs[:1] + jobs[-1:], store=None, progress_bar=False)
+    one, two = (seconds(lambda w=w: run(jobs, workers=w, store=None, progress_bar=False))[0] for w in (1, 2))
+    return one / two
+
+
 def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
     """Measure; yield what was measured, the figure, the bound, and whether it holds."""
     for env_id, (xis, evaluations) in LONG_RUNS.items():
@@ -135,6 +145,9 @@ def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
         "≤ 1.5×",
         late <= 1.5 * early,
     )
+    if (os.cpu_count() or 1) > 1:
+        ratio = parallel_speed()
+        yield "20 SPAQL agents: two workers against one", f"{ratio:.2f}×", "≥ 1.8×", ratio >= 1.8
     start = second_start()
     yield "second start of a process, to the end of one Pendulum iteration", f"{start:.1f} s", "≤ 3 s", start <= 3
 

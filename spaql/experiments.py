@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pandas as pd
 
 from spaql import results
@@ -117,6 +118,9 @@ def make_jobs(
     check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
+    systems = list(systems)
+    for system in systems:
+        gym.spec(system)  # an unknown id is an error here and now
     jobs = []
     for algorithm, system, xi, agent in itertools.product(algorithms, systems, xis, range(agents)):
         if algorithm not in ALGORITHMS:
@@ -126,6 +130,8 @@ def make_jobs(
             algorithm, str(system), xi, iterations, evaluations, seed, agent, check_rules(rules), fresh, bool(record)
         )
         jobs.append(job)
+    if not jobs:
+        raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
 
 

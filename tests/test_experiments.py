@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
@@ -119,9 +120,12 @@ def test_bad_grids_are_refused_before_anything_runs(counted):
         ({"agents": 0}, "agents"),
         ({"evaluations": 2.5}, "evaluations"),
         ({"rules": "mine"}, "rules"),
+        ({"xis": []}, "nothing to run"),
     ):
         with pytest.raises(ValueError, match=says):
             some_jobs(**change)
+    with pytest.raises(gym.error.Error, match="Cartpole"):
+        some_jobs(systems=["Cartpole-v0"])
     with pytest.raises(ValueError, match="workers"):
         run(some_jobs(), workers=0, store=None)
     assert counted == []
@@ -341,8 +345,8 @@ def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
 
 
 def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
-    def group(seed, xi=20.0):
-        made = make_jobs(["SPAQL"], ["CartPole-v0"], [xi], 12, 15, 5, seed=seed, fresh=50)
+    def group(seed, algorithm="SPAQL"):
+        made = make_jobs([algorithm], ["CartPole-v0"], [20], 12, 15, 5, seed=seed, fresh=50)
         return run(made, store=None, progress_bar=False)
 
     first, second = group(1), group(2)
@@ -352,7 +356,7 @@ def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
     other = agreement(first, second)
     assert other.same_bits.tolist() == [0]
     assert other.agrees.all()
-    assert not agreement(first, group(3, xi=0.0)).agrees.any()
+    assert not agreement(first, group(3, "Random")).agrees.any()
 
 
 def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
