@@ -38,7 +38,8 @@ from spaql.systems import (
 )
 
 FORMAT, VERSION = "spaql agent", 1  # of saved agents
-CHUNK = 0.2  # seconds of compiled work between two looks at the keyboard
+CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
+SLICE = 5000  # rollouts of a compiled evaluation between two
 
 
 class Agent:
@@ -49,45 +50,46 @@ class Agent:
     def __init__(
         self,
         env: str | gym.Env,
-        *,
-        xi: float,
-        seed: int | np.random.SeedSequence | None = None,
-        env_seed: int | None = None,
-        horizon: int = 200,
+        seed: int | np.random.SeedSequence | None,
+        env_seed: int | None,
+        horizon: int,
+        slopes: Any,
+        rules: str | Rules,
+        xi: float = 0.0,
         tau_min: float = 0.01,
         u: float = 2.0,
         d: float = 0.8,
         lam: float = 1.2,
         reference: Any = None,
-        slopes: Any = None,
-        rules: str | Rules = "paper",
     ):
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
         self.rules = check_rules(rules)
         self._space = make_space(self.env, slopes)
-        self.parameters = {
-            "xi": check_number("xi", xi, at_least=0.0),
-            "horizon": check_integer("horizon", horizon),
-            "tau_min": check_number("tau_min", tau_min, above=0.0),
-            "u": check_number("u", u, above=0.0),
-            "d": check_number("d", d, above=0.0),
-            "lam": check_number("lam", lam, above=0.0),
-            "reference": self._check_reference(reference),
-            "slopes": list(self._space.slope),
-        }
+        reference = self._check_reference(reference)
+        # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
+        self.parameters = {"horizon": check_integer("horizon", horizon), "slopes": list(self._space.slope)}
+        if self.algorithm != learning.RANDOM:
+            self.parameters["xi"] = check_number("xi", xi, at_least=0.0)
+        if self._keeps_best:
+            self.parameters["tau_min"] = check_number("tau_min", tau_min, above=0.0)
+            self.parameters["u"] = check_number("u", u, above=0.0)
+            self.parameters["d"] = check_number("d", d, above=0.0)
+        if self.algorithm == learning.SPAQL_TS:
+            self.parameters["lam"] = check_number("lam", lam, above=0.0)
+            self.parameters["reference"] = reference
         limit = self.env.spec.max_episode_steps if self.env.spec is not None else None
         dimensions, discrete = len(self._space.centre), self._space.actions > 0
         self._learner = Learner(
             algorithm=self.algorithm,
             discrete=discrete,
-            H=horizon,
-            limit=min(horizon, limit or horizon),
+            H=int(horizon),
+            limit=min(int(horizon), limit or int(horizon)),
             xi=float(xi),
             tau_min=float(tau_min),
             d=float(d),
             lam=float(lam),
-            reference=self._standard(self.parameters["reference"]),
+            reference=self._standard(reference),
             euclidean=self.rules.distance == "euclidean",
             heat_if_changed=self.rules.heating == "changed",
             reset_machine=self.rules.reset == "machine",
@@ -95,7 +97,7 @@ class Agent:
             random_ties=self.rules.ties == "random",
         )
         self.seed = check_seed(seed)
-        streams = np.random.SeedSequence(self.seed.entropy, spawn_key=self.seed.spawn_key).spawn(3)
+        streams = check_seed(self.seed).spawn(3)
         self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
         if env_seed is None:
             env_seed = int(streams[1].generate_state(1)[0])
@@ -103,18 +105,22 @@ class Agent:
         self._world = self._make_world(self.env_seed)
         self._starts = make_generator(self.env_seed)  # of a compiled system's first states, as Gymnasium draws them
 
-        low, high = ([0.0], [float(self._space.actions)]) if discrete else (-1.0, 1.0)
+        low, high = (0.0, float(self._space.actions)) if discrete else (-1.0, 1.0)
         action_dimensions = len(self._space.action_half)
         low, high = (np.broadcast_to(bound, action_dimensions) for bound in (low, high))
-        roots = horizon if self.algorithm == learning.AQL else 1
+        roots = int(horizon) if self.algorithm == learning.AQL else 1
         self._trainee = self._best = new_partition(roots, dimensions, low, high, q=float(horizon))
-        self._keeps_best = self.algorithm in (learning.SPAQL, learning.SPAQL_TS)
         self._status = np.zeros(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
         self._status["iteration"], self._status["episode"] = (-1, 1) if self._keeps_best else (0, 0)
         self._status["tau"], self._status["u"], self._status["seen"] = tau_min, u, 1
         self._history = np.zeros(0, HISTORY)
         self._room = (np.empty(dimensions), np.empty(dimensions), np.empty(action_dimensions))
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether the agent kept is the best so far, not the last."""
+        return self.algorithm in (learning.SPAQL, learning.SPAQL_TS)
 
     # -----------------------------------------------------------------------------------------------------------------
     # Learning
@@ -123,8 +129,7 @@ class Agent:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
 
         A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
-        agent is left
-        as it was after the last full iteration.
+        agent is left as it was after the last full iteration.
 
         Parameters
         ----------
@@ -138,11 +143,11 @@ class Agent:
         iterations, N = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
         first = max(0, int(self._status["iteration"][0]))
         goal = first + iterations
-        self._history = np.concatenate((self._history[:first], np.zeros(iterations, HISTORY)))
         compiled = not isinstance(self._world, Gym)
         chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
         backup = self._snapshot()
         try:
+            self._history = np.concatenate((self._history[:first], np.zeros(iterations, HISTORY)))
             with (
                 deferred_interrupts() as check_interrupts,
                 progress(iterations, type(self).__name__, shown=progress_bar) as bar,
@@ -150,14 +155,7 @@ class Agent:
                 if not compiled:
                     self._world.between_steps = check_interrupts
                 while self._status["iteration"][0] < goal:
-                    # Up to the end of this iteration, or of a later one, so that a copy to fall back on can be taken
-                    # there.
-                    rest = N + 1 - int(self._status["episode"][0])
-                    to_come = (goal - max(0, int(self._status["iteration"][0])) - 1) * (N + 1)
-                    if self._status["iteration"][0] < 0:
-                        to_come += N + 1
-                    more = min(max(0, (chunk - rest) // (N + 1)) * (N + 1), to_come)
-                    episodes = min(rest, chunk) if chunk < rest else rest + more
+                    episodes = self._next_episodes(chunk, N, goal)
                     before = time.perf_counter()
                     self._advance(episodes, N)
                     if compiled:
@@ -173,6 +171,17 @@ class Agent:
         finally:
             self._history = self._history[: max(0, int(self._status["iteration"][0]))]
         return self
+
+    def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
+        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
+
+        There a copy to fall back on can be taken.
+        """
+        rest = N + 1 - int(self._status["episode"][0])
+        if chunk < rest:
+            return chunk
+        to_come = goal - int(self._status["iteration"][0]) - 1
+        return rest + min((chunk - rest) // (N + 1), to_come) * (N + 1)
 
     def evaluate(
         self, episodes: int = 1000, seed: int | np.random.SeedSequence | None = None, deterministic: bool = False
@@ -197,7 +206,8 @@ class Agent:
             starts = draw_starts(world, make_generator(env_seed), episodes)
             pendulum = isinstance(world, Pendulum)
             compiled = learning.evaluate_pendulum if pendulum else learning.evaluate_cartpole
-            compiled(world, starts, bool(deterministic), run, rng, rewards, steps)
+            for part in (slice(first, first + SLICE) for first in range(0, episodes, SLICE)):
+                compiled(world, starts[part], bool(deterministic), run, rng, rewards[part], steps[part])
         return rewards
 
     def _make_world(self, env_seed: int):
@@ -257,9 +267,8 @@ class Agent:
         """One entry an iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
 
         `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
-        of this
-        iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of the agent
-        kept.
+        of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of
+        the agent kept.
         """
         return self._history.copy().view(np.recarray)
 
@@ -340,7 +349,6 @@ class Agent:
             "algorithm": type(self).__name__,
             "env_id": self.env_id,
             "parameters": self.parameters,
-            "u": float(self._status["u"][0]),
             "rules": self.rules._asdict(),
             "seed": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "env_seed": self.env_seed,
@@ -377,12 +385,9 @@ class Agent:
             raise ValueError(f"the agent in {path} was made with an environment, not an id: "
                              f"give load() such an environment, {cls.__name__}.load(path, env)")  # fmt: skip
         try:
-            parameters = {key: header["parameters"][key] for key in ("slopes", "reference", "horizon")}
-            if cls is not Random:
-                parameters |= header["parameters"]
             agent = cls(
                 env if env is not None else header["env_id"],
-                **parameters,
+                **header["parameters"],
                 rules=Rules(**header["rules"]),
                 seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
                 env_seed=header["env_seed"],
@@ -436,8 +441,7 @@ class AQL(Agent):
     ----------
     env
         An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
-        of
-        Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  The paper's
+        of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  The paper's
         systems run compiled, any other environment interpreted.  Observations outside their declared bounds are
         clipped to them, with a warning the first time.
     xi
@@ -462,10 +466,8 @@ class AQL(Agent):
 
     algorithm = learning.AQL
 
-    def __init__(self, env, *, xi, seed=None, env_seed=None, horizon=200, slopes=None, rules="paper", **others):
-        super().__init__(
-            env, xi=xi, seed=seed, env_seed=env_seed, horizon=horizon, slopes=slopes, rules=rules, **others
-        )
+    def __init__(self, env, *, xi, seed=None, env_seed=None, horizon=200, slopes=None, rules="paper"):
+        super().__init__(env, seed, env_seed, horizon, slopes, rules, xi)
 
 
 class SPAQL(Agent):
@@ -485,6 +487,22 @@ class SPAQL(Agent):
 
     algorithm = learning.SPAQL
 
+    def __init__(
+        self,
+        env,
+        *,
+        xi,
+        seed=None,
+        env_seed=None,
+        horizon=200,
+        tau_min=0.01,
+        u=2.0,
+        d=0.8,
+        slopes=None,
+        rules="paper",
+    ):
+        super().__init__(env, seed, env_seed, horizon, slopes, rules, xi, tau_min, u, d)
+
 
 class SPAQLTS(Agent):
     """SPAQL with terminal state: values are weighted by the distance to a reference state.
@@ -501,14 +519,38 @@ class SPAQLTS(Agent):
 
     algorithm = learning.SPAQL_TS
 
+    def __init__(
+        self,
+        env,
+        *,
+        xi,
+        seed=None,
+        env_seed=None,
+        horizon=200,
+        tau_min=0.01,
+        u=2.0,
+        d=0.8,
+        lam=1.2,
+        reference=None,
+        slopes=None,
+        rules="paper",
+    ):
+        super().__init__(env, seed, env_seed, horizon, slopes, rules, xi, tau_min, u, d, lam, reference)
+
 
 class Random(Agent):
-    """The baseline that draws its actions uniformly; its `learn` only evaluates."""
+    """The baseline that draws its actions uniformly; its `learn` only evaluates.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, slopes, rules
+        As for `AQL`.
+    """
 
     algorithm = learning.RANDOM
 
-    def __init__(self, env, *, xi=0.0, **others):
-        super().__init__(env, xi=xi, **others)
+    def __init__(self, env, *, seed=None, env_seed=None, horizon=200, slopes=None, rules="paper"):
+        super().__init__(env, seed, env_seed, horizon, slopes, rules)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

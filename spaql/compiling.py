@@ -44,8 +44,8 @@ def _cache_folder() -> str:
     """Return a folder of this version of the sources alone.
 
     Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a
-    folder for
-    each fingerprint makes sure that a change in one module is never answered with old machine code of another.
+    folder for each fingerprint makes sure that a change in one module is never answered with old machine code of
+    another.
     """
     homes = (
         Path(__file__).parent / "__pycache__",

@@ -327,11 +327,9 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
     """Compare two computations of the same agents, a row an algorithm, system and ξ.
 
     On the same machine they are the same bits (`same_bits` counts the agents that are).  On another one the last bit
-    of a sine may
-    differ, and with it, sooner or later, everything; the groups must still agree.  Each row has Welch tests of the
-    final
-    rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction for all tests of
-    the frame, and the row `agrees` if it is at least 5 %.
+    of a sine may differ, and with it, sooner or later, everything; the groups must still agree.  Each row has Welch
+    tests of the final rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction
+    for all tests of the frame, and the row `agrees` if it is at least 5 %.
     """
     pairs = pd.DataFrame(
         [

@@ -52,8 +52,7 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     """Return the seeds for an agent's learning (which spawns its environment's) and for its fresh evaluation.
 
     The root seed has a child for each algorithm, system and ξ, which has a child for each agent: independent streams,
-    that do
-    not depend on what else an experiment runs.
+    that do not depend on what else an experiment runs.
     """
     cell = zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
     return tuple(np.random.SeedSequence(job.seed, spawn_key=(cell, job.agent)).spawn(2))
@@ -63,7 +62,8 @@ def compute(job: Job) -> Record:
     """Train and evaluate an agent."""
     before = time.perf_counter()
     learning, evaluation = seeds(job)
-    agent = ALGORITHMS[job.algorithm](job.system, xi=job.xi, rules=job.rules, seed=learning)
+    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
+    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=learning, **parameters)
     agent.learn(job.iterations, job.evaluations)
     replay, recording = evaluation.spawn(2)
     rewards = agent.evaluate(job.fresh, seed=replay)

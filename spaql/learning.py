@@ -1,9 +1,8 @@
 """AQL, SPAQL and SPAQL-TS: the update and exploration rules, and the training loop.
 
-Every function here is plain Python over flat arrays that Numba compiles.  The loop itself, `advance` and `episode`,
-is handed the
-environment's `reset` and `step`: with a compiled system's the whole run is machine code, with `gym_reset` and
-`gym_step` the same lines run interpreted on any Gymnasium environment.
+Every function here is plain Python over flat arrays that Numba compiles.  The loop itself (`advance`, `train`,
+`rollout`) is handed the environment's `reset` and `step`: with a compiled system's the whole run is machine code, with
+`gym_reset` and `gym_step` the same lines run interpreted on any Gymnasium environment.
 
 Equation names are the paper's labels: `qval_update` is eqn:qval_update, and so on.
 """
@@ -132,8 +131,8 @@ def value(p, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
     min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of
-    eqn:future_value_control for
-    SPAQL-TS.  A pole that fell is no exception: only the horizon ends the future, and only AQL's.
+    eqn:future_value_control for SPAQL-TS.  A pole that fell is no exception: only the horizon ends the future, and
+    only AQL's.
     """
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
@@ -312,7 +311,7 @@ def evaluate(rollout, reset, step, system, state, starts, central, run, rng, rew
 
 @entry
 def conclude(trainee, best, learner, N, statuses, history):
-    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (spaql_alg, lines 18 to 27)."""
+    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
     status = statuses[0]
     mean = status.total / N
     tau = status.tau
@@ -358,8 +357,7 @@ def conclude(trainee, best, learner, N, statuses, history):
 
 
 # The two loops as machine code, on each compiled system.  (Functions handed over from Python would defeat the cache
-# of machine
-# code, hence a function for each.)
+# of machine code, hence a function for each.)
 
 
 @entry

@@ -1,15 +1,12 @@
 """Balls in flat arrays: which are relevant to a state, which is the best, and how one splits.
 
 The balls of a partition tile the standard state-action space.  A ball is the product of a *cell* of states (a dyadic
-cube)
-and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the state
-space
-alone, in which node 0 is the root; every ball hangs on the cell that is its shadow.  A state lies in one cell of
-each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.
+cube) and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the
+state space alone, in which node 0 is the root; every ball hangs on the cell that is its shadow.  A state lies in one
+cell of each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.
 
 Each leaf cell knows the best of its relevant balls.  That is the greedy policy, kept up to date: an update touches
-only the cells
-below the ball that changed.  A rollout step is one descent, and reading the leaves reads the policy.
+only the cells below the ball that changed.  A rollout step is one descent, and reading the leaves reads the policy.
 
 AQL keeps one partition for every time step: a forest, in which cell h is the root of time step h.
 """
@@ -137,8 +134,7 @@ def central_action(lows, highs, ball, discrete, action):
 
 
 # Compiled code counts references whenever it takes an array out of a tuple, so the functions below, which a training
-# step
-# calls many times, are handed the arrays.
+# step calls many times, are handed the arrays.
 
 
 @inlined
@@ -292,8 +288,7 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
     """Give a new ball its part of the actions of the ball `parent`.
 
     Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the
-    released
-    program lists its children, where the last of equal balls wins the argmax.
+    released program lists its children, where the last of equal balls wins the argmax.
     """
     dimensions = lows.shape[1]
     for i in range(dimensions):

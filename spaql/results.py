@@ -1,8 +1,7 @@
 """Records on disk: one .npz file an agent, without pickle, under a name made of the job's parameters.
 
-A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from.
-What is
-stored and matches is loaded; a file of other code is stale; a damaged one is set aside.
+A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from. What
+is stored and matches is loaded; a file of other code is stale; a damaged one is set aside.
 """
 
 import datetime
