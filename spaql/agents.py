@@ -1,16 +1,13 @@
 """What users hold: AQL, SPAQL, SPAQLTS and Random agents that learn, predict, save and load."""
 
 import contextlib
-import json
 import math
 import numbers
 import os
 import signal
-import tempfile
 import threading
 import time
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,9 +16,10 @@ import gymnasium as gym
 import numpy as np
 from tqdm import tqdm
 
-from spaql import learning
+from spaql import files, learning
+from spaql.files import check_array
 from spaql.learning import HISTORY, RULES, STATUS, Learner, Rules, Run
-from spaql.partition import ARMS, BALL, BALLS, CELL, CELLS, NONE, Partition, copy, new_partition
+from spaql.partition import ARMS, BALLS, CELLS, NONE, Partition, copy, new_partition
 from spaql.progress import progress
 from spaql.systems import (
     PAPER_REFERENCES,
@@ -29,6 +27,7 @@ from spaql.systems import (
     Pendulum,
     compile_system,
     draw_starts,
+    episode_limit,
     gym_reset,
     gym_step,
     make_space,
@@ -37,7 +36,8 @@ from spaql.systems import (
     to_box,
 )
 
-FORMAT, VERSION = "spaql agent", 1  # of saved agents
+FORMAT, VERSION = "saved agent", 1
+STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
 SLICE = 5000  # rollouts of a compiled evaluation between two
 
@@ -73,18 +73,17 @@ class Agent:
             self.parameters["xi"] = check_number("xi", xi, at_least=0.0)
         if self._keeps_best:
             self.parameters["tau_min"] = check_number("tau_min", tau_min, above=0.0)
-            self.parameters["u"] = check_number("u", u, above=0.0)
+            self.parameters["u"] = check_number("u", u, at_least=1.0)
             self.parameters["d"] = check_number("d", d, above=0.0)
         if self.algorithm == learning.SPAQL_TS:
             self.parameters["lam"] = check_number("lam", lam, above=0.0)
             self.parameters["reference"] = reference
-        limit = self.env.spec.max_episode_steps if self.env.spec is not None else None
         dimensions, discrete = len(self._space.centre), self._space.actions > 0
         self._learner = Learner(
             algorithm=self.algorithm,
             discrete=discrete,
             H=int(horizon),
-            limit=min(int(horizon), limit or int(horizon)),
+            limit=min(int(horizon), episode_limit(self.env) or int(horizon)),
             xi=float(xi),
             tau_min=float(tau_min),
             d=float(d),
@@ -234,12 +233,17 @@ class Agent:
             self._trainee, self._best = compiled(self._world, starts, N, run, self._rng)
 
     def _streams(self) -> dict:
-        """The states of the random streams learning draws from."""
+        """The states of the agent's random streams."""
         world = self._world.stream if isinstance(self._world, Gym) else self._starts.bit_generator.state
-        return {"agent": self._rng.bit_generator.state, "environment": world}
+        return {
+            "agent": self._rng.bit_generator.state,
+            "environment": world,
+            "prediction": self._prediction_rng.bit_generator.state,
+        }
 
     def _set_streams(self, streams: dict) -> None:
         self._rng.bit_generator.state = streams["agent"]
+        self._prediction_rng.bit_generator.state = streams["prediction"]
         if isinstance(self._world, Gym):
             self._world.stream = streams["environment"]
         else:
@@ -323,7 +327,7 @@ class Agent:
         if self.algorithm == learning.AQL:
             if state is not None:
                 steps[:] = np.where(starts, 0, np.asarray(state).reshape(-1))
-            steps = np.minimum(steps, self._learner.H - 1)  # beyond the horizon its last policy goes on
+            steps = np.clip(steps, 0, self._learner.H - 1)  # beyond the horizon its last policy goes on
             state = steps + 1
         else:
             state = None
@@ -342,7 +346,6 @@ class Agent:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
-        path = Path(path)
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -356,20 +359,8 @@ class Agent:
         }
         arrays = {"status": self._status, "history": self._history}
         for name, partition in (("trainee", self._trainee), ("best", self._best)):
-            arrays |= {
-                f"{name}_{field}": array
-                for field, array in copy.py_func(partition)._asdict().items()
-                if field != "axes"
-            }
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **arrays)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            arrays |= {f"{name}_{field}": getattr(copy.py_func(partition), field) for field in STORED}
+        files.write(Path(path), header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
@@ -377,7 +368,7 @@ class Agent:
 
         `env` is needed if the agent was made with an environment rather than an id.
         """
-        header, arrays = read_saved(path)
+        header, arrays = files.read(Path(path), FORMAT, VERSION)
         if header["algorithm"] != cls.__name__:
             raise ValueError(f"{path} holds an agent of class {header['algorithm']}, not {cls.__name__}: "
                              f"load it with {header['algorithm']}.load")  # fmt: skip
@@ -431,6 +422,8 @@ class Agent:
             raise ValueError(
                 f"reference must be {dimensions} finite numbers, one for each of the observation's, not {reference}"
             )
+        if np.any(np.abs(reference - self._space.centre) > self._space.half):
+            raise ValueError(f"reference must be within the observation's bounds, not {reference}")
         return reference.tolist()
 
 
@@ -620,7 +613,7 @@ def check_seed(seed: Any) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     if seed is not None:
-        check_integer("seed", seed, at_least=0)
+        seed = check_integer("seed", seed, at_least=0)
     return np.random.SeedSequence(seed)
 
 
@@ -637,56 +630,15 @@ def check_rules(rules: Any) -> Rules:
     return rules
 
 
-def read_saved(path: str | os.PathLike) -> tuple[dict, dict]:
-    """Return the header and the arrays of a saved agent, or say why the file is none."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        known = header["format"] == FORMAT
-    except FileNotFoundError:
-        raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        zipfile.BadZipFile,
-        zipfile.zlib.error,
-    ) as error:
-        raise ValueError(
-            f"{path} is damaged or not a saved agent ({error}); expected a file that save() wrote"
-        ) from error
-    if not known:
-        raise ValueError(f"{path} is not a saved agent; expected a file that save() wrote")
-    if header["version"] != VERSION:
-        raise ValueError(f"{path} has format version {header['version']}, this package reads version {VERSION}: "
-                         "install the version of spaql that wrote it")  # fmt: skip
-    return header, arrays
-
-
-def check_array(arrays: dict, name: str, dtype: Any, length: int | None = None) -> np.ndarray:
-    """Return an array of a saved agent if it has the type and length it should have."""
-    array = arrays[name]
-    if array.dtype != dtype or (length is not None and len(array) != length):
-        raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {dtype}")
-    return np.ascontiguousarray(array)
-
-
 def read_partition(arrays: dict, name: str, like: Partition) -> Partition:
     """Return a partition of a saved agent, checked: compiled code follows its indices without looking."""
-    stored = Partition._fields[:-1]
     read = Partition(
-        *(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in stored), like.axes
+        *(check_array(arrays, f"{name}_{field}", getattr(like, field).dtype) for field in STORED), like.axes
     )
     balls, cells = len(read.balls), len(read.cells)
     halves = 2 ** len(like.axes)
     sound = (
-        read.balls.dtype == BALL
-        and read.cells.dtype == CELL
-        and read.low.shape == read.high.shape == (balls, like.low.shape[1])
+        read.low.shape == read.high.shape == (balls, like.low.shape[1])
         and read.counts.shape == like.counts.shape
         and read.counts[BALLS] == balls
         and read.counts[CELLS] == cells
@@ -703,7 +655,10 @@ def read_partition(arrays: dict, name: str, like: Partition) -> Partition:
             and np.all((read.balls["next"] >= NONE) & (read.balls["next"] < np.arange(balls)))
             and np.all(np.isfinite(read.balls["q"]))
             and np.all(read.low < read.high)
+            # the whole action space of this environment, which roots and all they split into cover
+            and np.array_equal(read.low[: len(like.low)], like.low)
+            and np.array_equal(read.high[: len(like.high)], like.high)
         )
     if not sound:
-        raise ValueError(f"its {name} partition does not hold together")
+        raise ValueError(f"its {name} partition does not hold together, or belongs to another action space")
     return read

@@ -59,9 +59,12 @@ def reproduce(scale: str, store: Path | None, against: Path | None, workers: int
         f"({os.cpu_count()} cores here)."
     )
     if against is not None:
-        theirs, absent = load_stored([record.job for record in records], against)
+        theirs, absent = load_stored([record.job for record in records], against, repair=False)
         if absent:
             print(f"{len(absent):,} of these agents are not in {against}, or not of this code.")
+        if not theirs:
+            print("There is nothing to compare.")
+            return
         compared = agreement(
             [r for r in records if r.job in theirs], [theirs[r.job] for r in records if r.job in theirs]
         )

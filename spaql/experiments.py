@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import pandas as pd
 
-from spaql import results
+from spaql import files, results
 from spaql.agents import check_integer, check_number, check_rules
 from spaql.jobs import ALGORITHMS, FRESH, Job, Record, compute
 from spaql.learning import HISTORY, Rules
@@ -89,10 +89,18 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
 
 
 def scale_of(jobs: Iterable[Job]) -> str:
-    """Return the scale at which all of these agents are part of the paper's runs, or "custom"."""
-    jobs = set(jobs)
+    """Return the scale at which these are whole groups of the paper's runs (with any root seed), or "custom"."""
+
+    def groups(jobs: Iterable[Job]) -> dict[Job, set[int]]:
+        found: dict[Job, set[int]] = {}
+        for job in jobs:
+            found.setdefault(job._replace(agent=0, seed=SEED), set()).add(job.agent)
+        return found
+
+    given = groups(jobs)
     for scale in SCALES:
-        if jobs <= {job for study in SCALES[scale] for job in paper_jobs(study, scale)}:
+        declared = groups(job for study in SCALES[scale] for job in paper_jobs(study, scale))
+        if all(agents == declared.get(group) for group, agents in given.items()):
             return scale
     return "custom"
 
@@ -115,7 +123,7 @@ def make_jobs(
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
     check_integer("agents", agents)
-    check_integer("seed", seed, at_least=0)
+    seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
     systems = list(systems)
@@ -202,7 +210,7 @@ def run(
         check_integer("workers", workers)
     if store is not None:
         store = Path(store) if store else results.default_store()
-        results.sweep(store)
+        files.sweep(store)
     records, missing = load_stored(jobs, store)
     if missing:
         # The longest first, so that no worker is left with a long one at the end.
@@ -212,6 +220,8 @@ def run(
         )
         with bar, results_of(missing, workers, scheduler) as computed:
             for record, source in computed:
+                if source["code"] != results.code():
+                    raise RuntimeError(f"a worker runs code {source['code']}, this is {results.code()}: update it")
                 if store is not None:
                     results.save(store, record, source)
                 records[record.job] = record
@@ -224,8 +234,11 @@ def effort(job: Job) -> int:
     return job.iterations * (job.evaluations + 1) + job.fresh
 
 
-def load_stored(jobs: list[Job], store: Path | None) -> tuple[dict[Job, Record], list[Job]]:
-    """Return what is stored of these agents and which of them are missing; say what no longer matches."""
+def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tuple[dict[Job, Record], list[Job]]:
+    """Return what is stored of these agents and which of them are missing; say what no longer matches.
+
+    Damaged files are set aside if they are to be computed again (`repair`), otherwise left alone.
+    """
     records, missing, stale = {}, [], Counter()
     for job in dict.fromkeys(jobs):
         try:
@@ -238,12 +251,11 @@ def load_stored(jobs: list[Job], store: Path | None) -> tuple[dict[Job, Record],
         except results.Stale:
             stale[job.algorithm, job.system] += 1
         except results.Damaged as damage:
-            log.warning(
-                "%s; set aside as %s and computed again", damage, results.set_aside(results.path_of(store, job))
-            )
+            aside = f"; set aside as {results.set_aside(results.path_of(store, job)).name}" if repair else ""
+            log.warning("%s%s", damage, aside)
         missing.append(job)
     for (algorithm, system), count in stale.items():
-        log.warning("%d stored %s agents on %s were computed by other code; computed again", count, algorithm, system)
+        log.warning("%d stored %s agents on %s were computed by other code", count, algorithm, system)
     return records, missing
 
 
@@ -300,10 +312,7 @@ def finals(records: Iterable[Record]) -> pd.DataFrame:
     for record in records:
         last = record.history[-1]
         rows.append(
-            {
-                name: getattr(record.job, name)
-                for name in ("algorithm", "system", "xi", "agent", "iterations", "evaluations")
-            }
+            {name: getattr(record.job, name) for name in ("algorithm", "system", "xi", "agent", "iterations")}
             | {name: last[name].item() for name in ("rewards", "arms", "evaluations")}
             | {"N": record.job.evaluations, "fresh": record.fresh[0], "fresh_std": record.fresh[1]}
             | {"steps": int(record.history["steps"].sum()), "wall": record.wall}

@@ -72,14 +72,14 @@ def compute(job: Job) -> Record:
         history=np.asarray(agent.history, HISTORY),
         fresh=np.array([rewards.mean(), rewards.std()]),
         rewards=rewards.astype(np.float32) if job.record else np.zeros(0, np.float32),
-        episode=record_episode(agent, recording) if job.record else {},
+        episode=record_episode(agent, job.system, recording) if job.record else {},
         wall=time.perf_counter() - before,
     )
 
 
-def record_episode(agent: Agent, seed: np.random.SeedSequence) -> dict[str, np.ndarray]:
+def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dict[str, np.ndarray]:
     """Return the states (the system's own variables), actions and rewards of an episode under the agent's policy."""
-    env = make_env(agent.env_id)
+    env = make_env(system)
     observation, _ = env.reset(seed=int(seed.generate_state(1)[0]))
     states, actions, rewards = [env.unwrapped.state], [], []
     state: Any = None

@@ -85,16 +85,13 @@ STATUS = np.dtype(
 )
 HISTORY = np.dtype(
     [
-        (
-            "rewards",
-            np.float64,
-        ),  # what the paper's curves show: best mean so far (SPAQL, SPAQL-TS), or this one's (AQL)
+        ("rewards", np.float64),  # as the paper's curves: the best mean so far (SPAQL, SPAQL-TS) or this one's (AQL)
         ("arms", np.int64),  # of the agent kept
         ("evaluations", np.float64),  # mean reward of this iteration's N rollouts
-        ("trainee_arms", np.int64),
-        ("tau", np.float64),  # temperature this iteration was trained at
+        ("trainee_arms", np.int64),  # of the agent those rollouts evaluated
+        ("tau", np.float64),  # temperature it was trained at
         ("steps", np.int64),  # environment steps in training
-        ("evaluation_steps", np.int64),  # environment steps in the N rollouts
+        ("evaluation_steps", np.int64),  # in the rollouts; the first entry includes the evaluation before it
     ],
     align=True,
 )
@@ -165,7 +162,7 @@ def boltzmann_sample(p, root, x, tau, absolute, rng):
     # Taking the preferred ball's exponent off every exponent changes no probability, and nothing overflows.
     factor = 1.0 / (scale * tau)
     # One pass that keeps ball i with probability w_i / (w_1 + ... + w_i) leaves each with probability w_i / Σw.
-    chosen = NONE
+    chosen = cells[leaf].best
     total = 0.0
     cell = leaf
     while cell != NONE:
@@ -315,8 +312,8 @@ def conclude(trainee, best, learner, N, statuses, history):
     status = statuses[0]
     mean = status.total / N
     tau = status.tau
+    now = trainee.counts[ARMS]
     if learner.algorithm >= SPAQL:
-        now = trainee.counts[ARMS]
         if status.seen == best.counts[ARMS] and now != status.seen:
             status.seen = now
         if status.iteration < 0 or mean >= status.best:
@@ -345,14 +342,14 @@ def conclude(trainee, best, learner, N, statuses, history):
         row.rewards = status.best
         row.arms = best.counts[ARMS]
         row.evaluations = mean
-        row.trainee_arms = trainee.counts[ARMS]
+        row.trainee_arms = now
         row.tau = tau
         row.steps = status.steps
         row.evaluation_steps = status.evaluation_steps
+        status.evaluation_steps = 0
     status.iteration += 1
     status.episode = 0
     status.total = 0.0
-    status.evaluation_steps = 0
     return trainee, best
 
 

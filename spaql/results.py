@@ -1,33 +1,31 @@
-"""Records on disk: one .npz file an agent, without pickle, under a name made of the job's parameters.
+"""Records on disk: one .npz file an agent, under a name made of the job's parameters.
 
-A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from. What
+A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from.  What
 is stored and matches is loaded; a file of other code is stale; a damaged one is set aside.
 """
 
+import contextlib
 import datetime
 import functools
 import hashlib
 import importlib.metadata
 import json
-import logging
 import os
 import platform
 import subprocess
-import tempfile
-import time
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from spaql.agents import check_array
+from spaql import files
 from spaql.compiling import SOURCES, fingerprint
+from spaql.files import check_array
 from spaql.jobs import Job, Record
 from spaql.learning import HISTORY, RULES, Rules
 
-FORMAT, VERSION = "spaql record", 1
-ABANDONED = 24 * 3600  # seconds after which a half-written file is nobody's any more
-log = logging.getLogger(__name__)
+FORMAT, VERSION = "stored record", 1
+# Of the code this process runs, even if the files change while it does.
+_CODE = fingerprint((*SOURCES, "agents", "jobs"))
 
 
 class Stale(Exception):
@@ -44,10 +42,9 @@ def default_store() -> Path:
     return repository if repository.is_dir() else Path("results")
 
 
-@functools.cache
 def code() -> str:
     """Return the fingerprint of the code that determines the numbers of a record."""
-    return fingerprint((*SOURCES, "agents", "jobs"))
+    return _CODE
 
 
 def path_of(store: Path, job: Job) -> Path:
@@ -61,7 +58,7 @@ def path_of(store: Path, job: Job) -> Path:
 
 @functools.cache
 def provenance() -> dict:
-    """Return where the numbers of this process come from: versions, commit, machine in words."""
+    """Return where the numbers of this process come from: code, versions, commit, machine in words."""
     packages = ("spaql", "numpy", "numba", "gymnasium")
     root = Path(__file__).parents[1]
     try:
@@ -72,6 +69,7 @@ def provenance() -> dict:
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"
     return {
+        "code": code(),
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in packages},
         "commit": commit,
@@ -80,63 +78,40 @@ def provenance() -> dict:
 
 
 def save(store: Path, record: Record, source: dict | None = None) -> Path:
-    """Write a record where `load` finds it: all of it or nothing, whatever happens meanwhile.
-
-    `source` is the provenance of the process that computed it, if that was another one.
-    """
+    """Write a record where `load` finds it; `source` is the provenance of another process that computed it."""
     path = path_of(store, record.job)
     path.parent.mkdir(parents=True, exist_ok=True)
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     header = {
         "format": FORMAT,
         "version": VERSION,
         "job": record.job._asdict() | {"rules": record.job.rules._asdict()},
-        "code": code(),
         "digest": record.digest(),
         "wall": record.wall,
-        "provenance": (source or provenance())
-        | {"date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")},
+        "provenance": (source or provenance()) | {"date": date},
     }
     arrays = {f"episode_{name}": array for name, array in record.episode.items()}
     # A row a column: it packs better than an entry an iteration, and every count is exact as a float.
     arrays["history"] = np.array([record.history[name] for name in HISTORY.names], float)
-    arrays |= {"fresh": record.fresh, "rewards": record.rewards}
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    files.write(path, header, arrays | {"fresh": record.fresh, "rewards": record.rewards})
     return path
 
 
 def read(path: Path) -> tuple[Record, dict]:
     """Return a stored record and its header, whatever code computed it, or raise `Damaged`."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
-        if header["format"] != FORMAT or header["version"] != VERSION:
-            raise ValueError(f"its format is {header['format']} {header['version']}, expected {FORMAT} {VERSION}")
+        header, arrays = files.read(path, FORMAT, VERSION)
         job = Job(**header["job"] | {"rules": Rules(**header["job"]["rules"])})
         columns = check_array(arrays, "history", float, len(HISTORY.names))
         history = np.zeros(columns.shape[1], HISTORY)
         for name, column in zip(HISTORY.names, columns, strict=True):
             history[name] = column
-        episode = {
-            name.removeprefix("episode_"): array for name, array in arrays.items() if name.startswith("episode_")
-        }
+        start = "episode_"
+        episode = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         record = Record(job, history, arrays["fresh"], arrays["rewards"], episode, header["wall"])
         if record.digest() != header["digest"]:
             raise ValueError("its checksum does not match")
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zipfile.zlib.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     return record, header
 
@@ -147,23 +122,15 @@ def load(store: Path, job: Job) -> Record:
     record, header = read(path)
     if record.job != job:
         raise Damaged(f"{path} holds another job: {record.job}")
-    if header["code"] != code():
-        raise Stale(f"{path} was computed by code {header['code']}, this is {code()}")
+    computed = header["provenance"]["code"]
+    if computed != code():
+        raise Stale(f"{path} was computed by code {computed}, this is {code()}")
     return record
 
 
 def set_aside(path: Path) -> Path:
     """Rename a damaged file, so that it can be looked at and computed again; return its new name."""
     aside = path.with_name(f"{path.name}.damaged")
-    path.replace(aside)
+    with contextlib.suppress(FileNotFoundError):  # another process was faster
+        path.replace(aside)
     return aside
-
-
-def sweep(store: Path) -> None:
-    """Remove what killed processes have left half-written."""
-    for file in Path(store).rglob(".*.tmp"):
-        try:
-            if time.time() - file.stat().st_mtime > ABANDONED:
-                file.unlink()
-        except FileNotFoundError:  # another process was faster
-            pass

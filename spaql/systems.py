@@ -351,6 +351,16 @@ for _id, _kwargs in IDS.items():
 _TRANSPARENT = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit, FiveTorques)
 
 
+def episode_limit(env: gym.Env) -> int | None:
+    """Return after how many steps the environment's own wrappers end an episode, or None if they never do."""
+    limits = []
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            limits.append(env._max_episode_steps)
+        env = env.env
+    return min(limits, default=None)
+
+
 def compile_system(env: gym.Env, space: Space, raw_first: bool = False) -> Pendulum | CartPole | None:
     """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
     scaled = False
@@ -470,6 +480,6 @@ def gym_step(system: Gym, state: None, action: FLOATS, x: FLOATS) -> tuple[float
     observation, reward, terminated, truncated, _ = system.env.step(system.action(action))
     system.observe(observation, x)
     reward = float(reward)
-    if math.isnan(reward):
-        raise ValueError("the environment gave a reward of NaN; expected a number")
+    if not math.isfinite(reward):
+        raise ValueError(f"the environment gave a reward of {reward}; expected a finite number")
     return reward, bool(terminated or truncated)

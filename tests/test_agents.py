@@ -1,8 +1,13 @@
 """What users hold: any environment, prediction, saving, interruption, reproducibility, errors."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
+import subprocess
+import sys
+import termios
 import threading
 import time
 import zipfile
@@ -167,6 +172,8 @@ def test_aql_follows_the_time_step():
     assert state.tolist() == [1, 1]
     _, state = agent.predict(np.zeros((2, 4)), state=state, episode_start=np.array([False, True]))
     assert state.tolist() == [2, 1]
+    _, far = agent.predict(np.zeros((1, 4)), state=np.array([-(10**9)]))  # nonsense is no way out of the arrays
+    assert far.tolist() == [1]
     for _ in range(9):  # past the horizon its last policy goes on
         _, state = agent.predict(np.zeros((2, 4)), state=state)
     assert state.tolist() == [5, 5]
@@ -184,6 +191,7 @@ def test_a_loaded_agent_predicts_the_same_and_goes_on_learning(tmp_path, algorit
     )
     assert np.array_equal(agent.history, loaded.history)
     assert np.array_equal(agent.learn(10, 5).history, loaded.learn(10, 5).history)
+    assert np.array_equal(agent.predict(observations)[0], loaded.predict(observations)[0])
     assert loaded.rules == agent.rules
     assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
 
@@ -195,8 +203,9 @@ def test_a_loaded_agent_of_a_users_environment_goes_on_where_it_was(tmp_path, op
         SPAQL.load(tmp_path / "agent.npz")
     loaded = SPAQL.load(tmp_path / "agent.npz", opaque("Pendulum-v1"))
     assert np.array_equal(agent.learn(3, 2).history, loaded.learn(3, 2).history)
-    with pytest.raises(ValueError, match="not a sound saved agent for this environment"):
-        SPAQL.load(tmp_path / "agent.npz", opaque("CartPole-v0"))
+    for other in ("CartPole-v0", "spaql/PendulumDiscrete-v1"):
+        with pytest.raises(ValueError, match="not a sound saved agent for this environment"):
+            SPAQL.load(tmp_path / "agent.npz", opaque(other))
 
 
 def rewrite(path, change):
@@ -209,7 +218,7 @@ def rewrite(path, change):
     np.savez(path, **arrays)
 
 
-@pytest.mark.parametrize("kind", ["cut", "flipped", "empty", "text", "foreign", "pickle"])
+@pytest.mark.parametrize("kind", ["cut", "flipped", "encrypted", "empty", "text", "foreign", "pickle"])
 def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     path = tmp_path / "agent.npz"
     make(SPAQL, "CartPole-v0").learn(5, 2).save(path)
@@ -221,6 +230,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
             info = file.getinfo("best_balls.npy")
         data[info.header_offset + 200] ^= 0xFF
         path.write_bytes(data)
+    elif kind == "encrypted":  # a flag of the archive that its reader does not survive with a ValueError
+        with zipfile.ZipFile(path) as file:
+            start = file.start_dir
+        data[start + 8] |= 1
+        path.write_bytes(data)
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "text":
@@ -229,7 +243,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
         np.savez(path, weights=np.zeros(3))
     else:
         np.savez(path, header=np.array([{"format": "spaql agent"}], dtype=object))
-    with pytest.raises(ValueError, match="damaged or not a saved agent|not a sound saved agent"):
+    with pytest.raises(ValueError, match="damaged or not a saved agent"):
         SPAQL.load(path)
 
 
@@ -326,6 +340,28 @@ def test_a_failing_environment_leaves_the_last_full_iteration():
     assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
 
 
+def test_an_infinite_reward_is_said():
+    class Broken(gym.RewardWrapper):
+        def reward(self, reward):
+            return -np.inf
+
+    with pytest.raises(ValueError, match="reward of -inf; expected a finite number"):
+        make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
+
+
+def test_of_nested_time_limits_the_shortest_counts(opaque):
+    env = gym.wrappers.TimeLimit(gym.make("Pendulum-v1", max_episode_steps=40), 90)
+    agents = [make(SPAQL, each, horizon=120).learn(4, 2) for each in (env, type(opaque("Pendulum-v1"))(env))]
+    assert agents[0].history.steps.tolist() == [40] * 4
+    assert np.array_equal(agents[0].history, agents[1].history)
+
+
+def test_a_numpy_seed_is_a_seed(tmp_path):
+    agent = make(SPAQL, "CartPole-v0", seed=np.int64(3)).learn(2, 2)
+    agent.save(tmp_path / "agent.npz")
+    assert np.array_equal(agent.history, make(SPAQL, "CartPole-v0", seed=3).learn(2, 2).history)
+
+
 def test_nan_from_the_environment_is_said():
     class Broken(gym.Wrapper):
         def step(self, action):
@@ -344,11 +380,13 @@ def test_nan_from_the_environment_is_said():
         ({"xi": "20"}, "xi must be a finite number"),
         ({"horizon": 0}, "horizon must be a whole number"),
         ({"tau_min": 0}, "tau_min must be a number above 0"),
+        ({"u": 0.5}, "u must be a number of at least 1"),
         ({"lam": -1.2}, "lam must be"),
         ({"seed": -3}, "seed must be"),
         ({"seed": 0.5}, "seed must be"),
         ({"reference": [0, 0]}, "reference must be 4 finite numbers"),
         ({"reference": [0, 0, 0, np.inf]}, "reference must be 4 finite numbers"),
+        ({"reference": [5, 0, 0, 0]}, "within the observation's bounds"),
         ({"rules": "original"}, "rules must be 'paper' or 'released'"),
         ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
         ({"slopes": [1, 2]}, "slopes"),
@@ -398,4 +436,21 @@ def test_the_progress_bar_works_in_a_notebook():
     code = "from spaql import SPAQL\nSPAQL('CartPole-v0', xi=20, seed=0).learn(200, 5, progress_bar=True);"
     notebook.cells = [nbformat.v4.new_code_cell(code)]
     nbclient.NotebookClient(notebook, timeout=120).execute()
-    assert "200/200" in "".join(output.get("text", "") for output in notebook.cells[0].outputs)
+    shown = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
+    assert "200/200" in shown
+    assert shown.count("\r") < 10  # nobody watches: this kernel was not started by a Jupyter server
+
+
+def test_the_progress_bar_is_lively_in_a_terminal():
+    code = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(2500, progress_bar=True)"
+    leader, follower = pty.openpty()
+    termios.tcsetwinsize(follower, (24, 80))
+    with subprocess.Popen([sys.executable, "-c", code], stderr=follower) as child:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # which is how a terminal ends
+            while part := os.read(leader, 4096):
+                shown += part
+    assert child.returncode == 0
+    assert b"2500/2500" in shown
+    assert shown.count(b"\r") >= 3

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import gymnasium as gym
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spaql import experiments, jobs, results
+from spaql import experiments, files, jobs, results
 from spaql.cli import main
 from spaql.experiments import agreement, best, finals, histories, make_jobs, paper_jobs, run, run_grid, scale_of
 from spaql.jobs import compute, seeds
@@ -108,6 +109,9 @@ def test_the_papers_runs_are_the_papers():
     assert all(job.rules == jobs.RULES["paper"] for job in xi + long)
     for scale in experiments.SCALES:
         assert scale_of(paper_jobs("xi", scale) + paper_jobs("long", scale)) == scale
+        assert scale_of(paper_jobs("xi", scale)) == scale_of(paper_jobs("long", scale, seed=7)) == scale
+    assert scale_of(xi[:20]) == "paper"
+    assert scale_of(xi[:19]) == "custom"  # not all of the agents
     for wrong in (("xi", "large"), ("short", "paper")):
         with pytest.raises(ValueError, match="must be one of"):
             paper_jobs(*wrong)
@@ -186,13 +190,20 @@ def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_pa
 def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
     run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
     monkeypatch.setattr(results, "code", lambda: "another")
+    monkeypatch.setattr(results, "provenance", lambda: {"code": "another"})
     with caplog.at_level(logging.WARNING):
         run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
     assert len(counted) == 16
     assert "2 stored SPAQL agents on CartPole-v0 were computed by other code" in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "swapped"])
+def test_a_worker_with_other_code_is_refused(monkeypatch):
+    monkeypatch.setattr(experiments, "compute_here", lambda job: (compute(job), {"code": "older"}))
+    with pytest.raises(RuntimeError, match="a worker runs code older"):
+        run(some_jobs(agents=1), store=None, progress_bar=False)
+
+
+@pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "encrypted", "tampered", "swapped"])
 def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
     wanted = some_jobs(agents=1)
     records = run(wanted, store=tmp_path, progress_bar=False)
@@ -204,6 +215,15 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
         data = data[:-100]
     elif kind == "empty":
         data = b""
+    elif kind == "encrypted":
+        with zipfile.ZipFile(path) as file:
+            data[file.start_dir + 8] |= 1
+    elif kind == "tampered":  # a sound archive, but one number is not what was written
+        with np.load(path) as file:
+            arrays = dict(file)
+        arrays["history"][0, 0] += 1e-9
+        np.savez(path, **arrays)
+        data = path.read_bytes()
     else:  # a sound file, but another agent's
         data = results.path_of(tmp_path, wanted[4]).read_bytes()
     path.write_bytes(data)
@@ -217,15 +237,24 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
 
 
 CHILD = """
-import sys
-from spaql.experiments import histories, make_jobs, run
-wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 60, 20, fresh=50)
+import os, signal, sys
+import numpy as np
+from spaql.experiments import make_jobs, run
+
+def die_writing(file, **arrays):
+    file.write(b"PK half a file")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[2:] == ["die writing"]:
+    np.savez_compressed = die_writing
+wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 300, 20, fresh=50)
 run(wanted, workers=2, store=sys.argv[1], progress_bar=False)
 """
 
 
 def child_jobs():
-    return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 60, 20, fresh=50)
+    return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 300, 20, fresh=50)
 
 
 def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
@@ -237,6 +266,10 @@ def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
         assert child.wait() == -signal.SIGKILL
     left = len(list(tmp_path.rglob("*.npz")))
     assert 8 <= left < 12
+    child = background(CHILD, tmp_path, "die writing")
+    assert child.wait() == -signal.SIGKILL
+    assert len(list(tmp_path.rglob("*.npz"))) == left
+    assert len(list(tmp_path.rglob(".spaql-*.tmp"))) >= 1
     records = run(child_jobs(), store=tmp_path, progress_bar=False)
     assert len(counted) == 12 - left
     fresh = run(child_jobs(), store=None, progress_bar=False)
@@ -244,13 +277,19 @@ def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
 
 
 def test_half_written_files_are_swept_away_once_they_are_old(tmp_path):
-    old, new = tmp_path / ".a.tmp", tmp_path / ".b.tmp"
-    old.touch()
-    new.touch()
-    os.utime(old, (0, 0))
-    results.sweep(tmp_path)
+    old, new, foreign = tmp_path / ".spaql-a.tmp", tmp_path / ".spaql-b.tmp", tmp_path / ".theirs.tmp"
+    for file in (old, new, foreign):
+        file.touch()
+    for file in (old, foreign):
+        os.utime(file, (0, 0))
+    files.sweep(tmp_path)
     assert not old.exists()
     assert new.exists()
+    assert foreign.exists()
+
+
+def test_a_damaged_file_may_vanish_meanwhile(tmp_path):
+    assert not results.set_aside(tmp_path / "gone.npz").exists()
 
 
 def test_two_processes_on_one_folder_do_not_harm_each_other(tmp_path, counted):
@@ -277,7 +316,7 @@ def test_progress_does_not_flood_a_log(tmp_path, capsys):
 @pytest.fixture
 def cluster(tmp_path):
     """A Dask scheduler and two worker processes on loopback."""
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     file = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
@@ -290,35 +329,33 @@ def cluster(tmp_path):
             if file.exists() and file.read_text().strip().endswith("}"):
                 break
             time.sleep(0.05)
-        yield json.loads(file.read_text())["address"], workers
+        address = json.loads(file.read_text())["address"]
+        with distributed.Client(address) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield address, workers
     finally:
         for process in (*workers, scheduler):
             process.kill()
             process.wait()
 
 
-def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster):
+def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster, monkeypatch):
     address, workers = cluster
     store = tmp_path / "store"
     wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
     killed = []
 
-    def kill_in_the_middle(record, save=results.save):
-        if not killed and len(list(store.rglob("*.npz"))) >= 4:
+    def save_and_kill(*arguments):
+        path = save(*arguments)
+        stored = len(list(store.rglob("*.npz")))
+        if stored >= 4 and not killed:
             workers[0].kill()
-            killed.append(len(list(store.rglob("*.npz"))))
-
-    def saving(store, record, source=None):
-        path = real(store, record, source)
-        kill_in_the_middle(record)
+            killed.append(stored)
         return path
 
-    real = results.save
-    try:
-        results.save = saving
-        remote = run(wanted, scheduler=address, store=store, progress_bar=False)
-    finally:
-        results.save = real
+    save = results.save
+    monkeypatch.setattr(results, "save", save_and_kill)
+    remote = run(wanted, scheduler=address, store=store, progress_bar=False)
     assert killed
     assert killed[0] < len(wanted)
     workers[0].wait(timeout=5)
@@ -326,6 +363,13 @@ def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_p
     pd.testing.assert_frame_equal(histories(remote), histories(local), check_exact=True)
     # What a worker computed says so.
     assert "cores" in results.read(results.path_of(store, wanted[0]))[1]["provenance"]["machine"]
+
+
+def test_the_command_line_takes_a_cluster(tmp_path, cluster, capsys):
+    address, _ = cluster
+    main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "there"), "--scheduler", address])
+    main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "here"), "--against", str(tmp_path / "there")])
+    assert "84 of 84 agents equal" in capsys.readouterr().out
 
 
 def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
@@ -378,6 +422,8 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "84 of 84 agents equal" in shown
     assert "groups of agents agree" in shown
+    main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "b"), "--against", str(tmp_path / "empty")])
+    assert "nothing to compare" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -387,7 +433,7 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
 @pytest.mark.parametrize("study", ["xi", "long"])
 def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
     wanted = paper_jobs(study)
-    records, missing = experiments.load_stored(wanted, ROOT / "results")
+    records, missing = experiments.load_stored(wanted, ROOT / "results", repair=False)
     assert missing == []
     assert len(records) == len(wanted)
     assert histories(records.values()).scale.unique().tolist() == ["paper"]

@@ -74,7 +74,7 @@ def test_the_fingerprint_sees_code_and_nothing_else(tmp_path):
         return fingerprint(("module",), tmp_path)
 
     first = of('"""Doc."""\n\n\ndef f(x):\n    """Do."""\n    return x + 1\n')
-    assert of("def f(x):  # why\n    'Something else.'\n    return (x +\n        1)\n") == first
+    assert of("def f(x: int) -> int:  # why\n    'Something else.'\n    return (x +\n        1)\n") == first
     assert of("def f(x):\n    return x + 2\n") != first
 
 
