@@ -40,7 +40,7 @@ $(READY): requirements.lock pyproject.toml
 lock:
 	rm -rf .venv && $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade setuptools
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cluster,test,book]'
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cluster,trpo,test,book]'
 	$(BIN)/python -m pip freeze --all --exclude-editable --exclude pip \
 		| sed -e 's/+cpu$$//' | LC_ALL=C sort -f > requirements.lock
 	{ sed '/^      - /d' environment.yml; sed 's/^/      - /' requirements.lock; } > environment.tmp

@@ -21,6 +21,12 @@ def main(arguments: list[str] | None = None) -> None:
 
     command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
     command.add_argument("--scale", default="paper", choices=("paper", "quick", "smoke"), help="how much of them")
+    command.add_argument(
+        "--study",
+        action="append",
+        choices=("xi", "long", "trpo"),
+        help="which of them, may be given several times (default: xi and long; trpo takes hours)",
+    )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's results/)")
     command.add_argument("--against", type=Path, help="folder of other results to compare these with")
     command.add_argument("--workers", type=int, help="threads (default: one a core)")
@@ -38,7 +44,14 @@ def bench() -> None:
     main()
 
 
-def reproduce(scale: str, store: Path | None, against: Path | None, workers: int | None, scheduler: str | None) -> None:
+def reproduce(
+    scale: str,
+    study: list[str] | None,
+    store: Path | None,
+    against: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
     """Compute the paper's runs, say what it cost, and compare them with others if told to."""
     from spaql.experiments import agreement, finals, load_stored, paper_jobs, run
     from spaql.results import default_store
@@ -46,8 +59,8 @@ def reproduce(scale: str, store: Path | None, against: Path | None, workers: int
     store = store or default_store()
     before = time.perf_counter()
     records = []
-    for study in ("xi", "long"):
-        records += run(paper_jobs(study, scale), workers=workers, scheduler=scheduler, store=store)
+    for name in study or ("xi", "long"):
+        records += run(paper_jobs(name, scale), workers=workers, scheduler=scheduler, store=store)
     wall = time.perf_counter() - before
     frame = finals(records)
     steps = (frame.steps + frame.evaluation_steps).sum() / 1e9

@@ -6,11 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import joblib
 import pandas as pd
 
 from spaql import files, results
@@ -47,32 +47,44 @@ LONG_RUNS = {  # the ξ found best for each learner; the text names none for the
     "evaluations": {"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
     "agents": 20,
 }
+TRPO_RUNS = {  # an iteration of TRPO is 4,000 samples; N does not apply
+    "systems": ("Pendulum-v1", "CartPole-v0"),
+    "iterations": 100,
+    "evaluations": {"Pendulum-v1": 1, "CartPole-v0": 1},
+    "agents": 20,
+}
 # What a smaller scale replaces.
 SCALES: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {"xi": {}, "long": {}},
-    "quick": {"xi": {"agents": 10}, "long": {"agents": 10, "iterations": 1000}},
+    "paper": {"xi": {}, "long": {}, "trpo": {}},
+    "quick": {
+        "xi": {"agents": 10},
+        "long": {"agents": 10, "iterations": 1000},
+        "trpo": {"agents": 2, "iterations": 5},
+    },
     "smoke": {
         "xi": {"agents": 2, "iterations": 4, "xis": (0, 4, 160), "fresh": 20},
         "long": {"agents": 2, "iterations": 10, "fresh": 20},
+        "trpo": {"agents": 2, "iterations": 1, "fresh": 20},
     },
 }
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of the paper's study "xi" or "long" at a scale, the Random baseline included."""
+    """Return the agents of the paper's study "xi", "long" (both with the Random baseline) or "trpo" at a scale."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
-    declared = {"xi": XI_STUDY, "long": LONG_RUNS}
+    declared = {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS}
     if study not in declared:
         raise ValueError(f"study must be one of {', '.join(declared)}, not {study!r}")
     plan = {"fresh": FRESH} | declared[study] | SCALES[scale][study]
     jobs = []
     for system in plan["systems"]:
-        cells = [("Random", 0)]
         if study == "xi":
-            cells += itertools.product(LEARNERS, plan["xis"])
+            cells = [("Random", 0), *itertools.product(LEARNERS, plan["xis"])]
+        elif study == "long":
+            cells = [("Random", 0), *plan["xis"][system].items()]
         else:
-            cells += plan["xis"][system].items()
+            cells = [(algorithm, 0) for algorithm in results.TRPO]
         for algorithm, xi in cells:
             jobs += make_jobs(
                 [algorithm],
@@ -83,7 +95,7 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
                 plan["evaluations"][system],
                 seed,
                 fresh=plan["fresh"],
-                record=study == "long",
+                record=study != "xi",
             )
     return jobs
 
@@ -131,9 +143,9 @@ def make_jobs(
         gym.spec(system)  # an unknown id is an error here and now
     jobs = []
     for algorithm, system, xi, agent in itertools.product(algorithms, systems, xis, range(agents)):
-        if algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
-        xi = 0.0 if algorithm == "Random" else check_number("xi", xi, at_least=0.0)
+        if algorithm not in (known := (*ALGORITHMS, *results.TRPO)):
+            raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
+        xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
         job = Job(
             algorithm, str(system), xi, iterations, evaluations, seed, agent, check_rules(rules), fresh, bool(record)
         )
@@ -213,15 +225,11 @@ def run(
         files.sweep(store)
     records, missing = load_stored(jobs, store)
     if missing:
-        # The longest first, so that no worker is left with a long one at the end.
-        missing.sort(key=lambda job: job.iterations * (job.evaluations + 1), reverse=True)
-        bar = progress(
-            sum(effort(job) for job in missing), f"{len(missing)} agents", unit="episode", shown=progress_bar
-        )
-        with bar, results_of(missing, workers, scheduler) as computed:
-            for record, source in computed:
-                if source["code"] != results.code():
-                    raise RuntimeError(f"a worker runs code {source['code']}, this is {results.code()}: update it")
+        bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
+        with bar:
+            for record, source in compute_all(missing, workers, scheduler):
+                if source["code"] != results.code(record.job):
+                    raise RuntimeError(f"a worker runs code {source['code']}, this is {results.code(record.job)}")
                 if store is not None:
                     results.save(store, record, source)
                 records[record.job] = record
@@ -230,7 +238,9 @@ def run(
 
 
 def effort(job: Job) -> int:
-    """Return the episodes an agent plays."""
+    """Return about how many episodes an agent plays; one of TRPO's costs as much as many of the others'."""
+    if job.algorithm in results.TRPO:
+        return 20_000 * job.iterations
     return job.iterations * (job.evaluations + 1) + job.fresh
 
 
@@ -261,19 +271,39 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
 
 def compute_here(job: Job) -> tuple[Record, dict]:
     """Compute a record, with the provenance of the process that does."""
-    return compute(job), results.provenance()
+    if job.algorithm in results.TRPO:
+        from spaql import trpo
+
+        record = trpo.compute(job)
+    else:
+        record = compute(job)
+    return record, results.provenance() | {"code": results.code(job)}
 
 
-@contextmanager
-def results_of(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[Iterator[tuple[Record, dict]]]:
+def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[tuple[Record, dict]]:
     """Yield the records of these agents as they are computed, in any order."""
-    if scheduler is None:
-        pool = ThreadPoolExecutor(workers or os.cpu_count())
-        try:
-            yield (future.result() for future in as_completed([pool.submit(compute_here, job) for job in jobs]))
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    # The longest first, so that no worker is left with a long one at the end.
+    jobs = sorted(jobs, key=effort, reverse=True)
+    if scheduler is not None:
+        yield from on_cluster(jobs, scheduler)
         return
+    workers = workers or os.cpu_count()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        compiled = [pool.submit(compute_here, job) for job in jobs if job.algorithm not in results.TRPO]
+        yield from (future.result() for future in as_completed(compiled))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    # Compiled code leaves Python's lock alone, so threads suffice; TRPO is Python and needs processes.
+    interpreted = [job for job in jobs if job.algorithm in results.TRPO]
+    if interpreted:
+        parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        with joblib.parallel_config("loky", inner_max_num_threads=1):
+            yield from parallel(joblib.delayed(compute_here)(job) for job in interpreted)
+
+
+def on_cluster(jobs: list[Job], scheduler: str) -> Iterator[tuple[Record, dict]]:
+    """Yield the records of these agents as a Dask cluster computes them."""
     try:
         import distributed
     except ImportError as error:
@@ -281,7 +311,7 @@ def results_of(jobs: list[Job], workers: int | None, scheduler: str | None) -> I
     with distributed.Client(scheduler) as client:
         futures = client.map(compute_here, jobs, pure=False, retries=3)
         try:
-            yield (result for _, result in distributed.as_completed(futures, with_results=True))
+            yield from (result for _, result in distributed.as_completed(futures, with_results=True))
         finally:
             client.cancel(futures)
 

@@ -24,8 +24,10 @@ from spaql.jobs import Job, Record
 from spaql.learning import HISTORY, RULES, Rules
 
 FORMAT, VERSION = "stored record", 1
+TRPO = ("TRPO", "TRPO tuned")  # the algorithms of spaql.trpo, which is not imported unless needed
 # Of the code this process runs, even if the files change while it does.
 _CODE = fingerprint((*SOURCES, "agents", "jobs"))
+_TRPO_CODE = fingerprint(("compiling", "systems", "jobs", "trpo"))
 
 
 class Stale(Exception):
@@ -42,9 +44,9 @@ def default_store() -> Path:
     return repository if repository.is_dir() else Path("results")
 
 
-def code() -> str:
-    """Return the fingerprint of the code that determines the numbers of a record."""
-    return _CODE
+def code(job: Job) -> str:
+    """Return the fingerprint of the code that determines the numbers of a job."""
+    return _TRPO_CODE if job.algorithm in TRPO else _CODE
 
 
 def path_of(store: Path, job: Job) -> Path:
@@ -58,8 +60,8 @@ def path_of(store: Path, job: Job) -> Path:
 
 @functools.cache
 def provenance() -> dict:
-    """Return where the numbers of this process come from: code, versions, commit, machine in words."""
-    packages = ("spaql", "numpy", "numba", "gymnasium")
+    """Return where the numbers of this process come from: versions, commit, machine in words."""
+    packages = ("spaql", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
     root = Path(__file__).parents[1]
     try:
         options = {"cwd": root, "capture_output": True, "text": True, "check": True}
@@ -68,10 +70,12 @@ def provenance() -> dict:
         commit += " with changes" if changes else ""
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"
+    versions = {}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
-        "code": code(),
-        "versions": {"python": platform.python_version()}
-        | {name: importlib.metadata.version(name) for name in packages},
+        "versions": {"python": platform.python_version()} | versions,
         "commit": commit,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
     }
@@ -88,7 +92,7 @@ def save(store: Path, record: Record, source: dict | None = None) -> Path:
         "job": record.job._asdict() | {"rules": record.job.rules._asdict()},
         "digest": record.digest(),
         "wall": record.wall,
-        "provenance": (source or provenance()) | {"date": date},
+        "provenance": {"code": code(record.job)} | (source or provenance()) | {"date": date},
     }
     arrays = {f"episode_{name}": array for name, array in record.episode.items()}
     # A row a column: it packs better than an entry an iteration, and every count is exact as a float.
@@ -123,8 +127,8 @@ def load(store: Path, job: Job) -> Record:
     if record.job != job:
         raise Damaged(f"{path} holds another job: {record.job}")
     computed = header["provenance"]["code"]
-    if computed != code():
-        raise Stale(f"{path} was computed by code {computed}, this is {code()}")
+    if computed != code(job):
+        raise Stale(f"{path} was computed by code {computed}, this is {code(job)}")
     return record
 
 

@@ -189,8 +189,8 @@ def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_pa
 
 def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
     run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
-    monkeypatch.setattr(results, "code", lambda: "another")
-    monkeypatch.setattr(results, "provenance", lambda: {"code": "another"})
+    monkeypatch.setattr(results, "code", lambda job: "another")
+    monkeypatch.setattr(results, "provenance", dict)
     with caplog.at_level(logging.WARNING):
         run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
     assert len(counted) == 16

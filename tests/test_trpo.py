@@ -1,0 +1,110 @@
+"""The TRPO baseline: its environments against Gymnasium's, its numbers against themselves."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from spaql import results
+from spaql.experiments import finals, histories, paper_jobs, run
+from spaql.jobs import Job
+
+trpo = pytest.importorskip("spaql.trpo")
+
+from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
+from stable_baselines3.common.vec_env.util import obs_space_info  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
+SYSTEMS = ["Pendulum-v1", "CartPole-v0"]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_compiled_vector_equals_sb3s(system):
+    ours, theirs = trpo.CompiledVecEnv(system, 5, seed=3), make_vec_env(system, 5, seed=3)
+    assert np.array_equal(ours.reset(), theirs.reset())
+    rng = np.random.default_rng(0)
+    ended = 0
+    for _ in range(450):
+        if system == "CartPole-v0":
+            actions = rng.integers(0, 2, 5)
+        else:
+            actions = rng.uniform(-2, 2, (5, 1)).astype(np.float32)
+        for one, other, name in zip(ours.step(actions), theirs.step(actions), ("o", "r", "d", "infos"), strict=True):
+            if name != "infos":
+                assert np.array_equal(one, other), name
+                assert one.dtype == other.dtype
+                continue
+            for mine, sb3s in zip(one, other, strict=True):
+                assert mine["TimeLimit.truncated"] == sb3s["TimeLimit.truncated"]
+                assert ("terminal_observation" in mine) == ("terminal_observation" in sb3s)
+                if "terminal_observation" in mine:
+                    ended += 1
+                    assert np.array_equal(mine["terminal_observation"], sb3s["terminal_observation"])
+                    assert mine["episode"]["r"] == pytest.approx(sb3s["episode"]["r"], abs=1e-5)
+                    assert mine["episode"]["l"] == sb3s["episode"]["l"]
+    assert ended >= 10
+    assert obs_space_info(ours.observation_space)[1] == obs_space_info(theirs.observation_space)[1]
+    # A seed set later counts from the next reset on, as with SB3's.
+    ours.seed(9), theirs.seed(9)
+    assert np.array_equal(ours.reset(), theirs.reset())
+    assert np.array_equal(ours.reset(), theirs.reset())
+
+
+def test_a_system_that_is_not_compiled_is_refused():
+    with pytest.raises(ValueError, match="no compiled system"):
+        trpo.CompiledVecEnv("MountainCar-v0", 2, seed=0)
+
+
+@pytest.mark.parametrize("algorithm", results.TRPO)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_record(algorithm, system):
+    job = Job(algorithm, system, 0.0, 1, 1, 5, 0, fresh=30, record=True)
+    record = trpo.compute(job)
+    settings = trpo.SETTINGS[algorithm][system]
+    batch = settings["n_envs"] * settings["n_steps"]
+    assert record.history["steps"].sum() == 4000 // batch * batch
+    assert np.isfinite(record.history["rewards"]).all()
+    assert record.fresh.shape == (4,)
+    assert record.rewards.shape == (30,)
+    assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
+    assert record.digest() == trpo.compute(job).digest()  # same seed, same numbers
+    assert record.digest() != trpo.compute(job._replace(agent=1)).digest()
+
+
+def test_the_settings_are_garages_where_sb3_has_them():
+    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
+    assert agent.n_steps * agent.n_envs == trpo.SAMPLES
+    assert (agent.gamma, agent.gae_lambda, agent.target_kl) == (0.99, 0.98, 0.01)
+    assert (agent.cg_max_steps, agent.cg_damping) == (10, 1e-5)
+    assert (agent.line_search_max_iter, agent.line_search_shrinking_factor) == (15, 0.8)
+    assert [layer.out_features for layer in agent.policy.mlp_extractor.policy_net[::2]] == [32, 32]
+    assert float(agent.policy.log_std.exp()) == 1.0
+
+
+def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
+    jobs = [job for job in paper_jobs("trpo", "smoke") if job.algorithm == "TRPO"]
+    two = run(jobs, workers=2, store=tmp_path, progress_bar=False)
+    one = run(jobs[:1] + jobs[-1:], workers=1, store=None, progress_bar=False)
+    assert [r.digest() for r in one] == [two[0].digest(), two[-1].digest()]
+    # Half of them lost, as after a kill: only those are computed.
+    for job in jobs[::2]:
+        results.path_of(tmp_path, job).unlink()
+    written = []
+    save = results.save
+    monkeypatch.setattr(
+        results, "save", lambda store, record, source: written.append(record.job) or save(store, record, source)
+    )
+    again = run(jobs, workers=2, store=tmp_path, progress_bar=False)
+    assert set(written) == set(jobs[::2])
+    assert [r.digest() for r in again] == [r.digest() for r in two]
+    assert histories(two).groupby("system").size().to_dict() == {"CartPole-v0": 2, "Pendulum-v1": 2}
+    assert finals(two).scale.unique().tolist() == ["smoke"]
+    assert "torch" in results.read(results.path_of(tmp_path, jobs[0]))[1]["provenance"]["versions"]
+
+
+def test_without_sb3_contrib_the_message_says_what_to_install():
+    code = "import sys; sys.modules['sb3_contrib'] = None; import spaql; import spaql.trpo"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "pip install 'spaql[trpo]'" in done.stderr
