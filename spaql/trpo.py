@@ -47,6 +47,7 @@ SAMPLES = 4000  # an iteration of the paper's
 GARAGE = {
     "n_envs": 20,
     "n_steps": 200,
+    "batch_size": 200,  # of the critic, whose training Garage has no counterpart of; it divides the 4,000 samples
     "gamma": 0.99,
     "gae_lambda": 0.98,
     "target_kl": 0.01,
