@@ -185,7 +185,17 @@ class Agent:
     def evaluate(
         self, episodes: int = 1000, seed: int | np.random.SeedSequence | None = None, deterministic: bool = False
     ) -> np.ndarray:
-        """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it."""
+        """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
+
+        Parameters
+        ----------
+        episodes
+            How many.
+        seed
+            Seeds them, independently of the agent's own seed.
+        deterministic
+            As for `predict`; False is the paper's policy.
+        """
         episodes = check_integer("episodes", episodes)
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
@@ -444,7 +454,7 @@ class AQL(Agent):
     env_seed
         Seeds the environment alone, for agents that shall see the same first states.
     horizon
-        H, also the greatest length of an episode.
+        H, also the greatest length of an episode: 200 as in the paper, even if the environment would go on for longer.
     slopes
         The slope m at the origin of the sigmoid that bounds unbounded observations: one number, or one for each
         observation (those of bounded ones are not used).
@@ -468,14 +478,16 @@ class SPAQL(Agent):
 
     Parameters
     ----------
-    env, xi, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, rules
         As for `AQL`.
+    xi
+        ξ, the scale of the upper confidence bound.
     tau_min
         τ_min, the lowest temperature of the Boltzmann exploration.
     u
         The factor by which the temperature rises after an iteration without improvement.
     d
-        After an improvement u becomes u^d.
+        After an improvement u becomes u^d; below 1 in the paper.
     """
 
     algorithm = learning.SPAQL
@@ -502,8 +514,12 @@ class SPAQLTS(Agent):
 
     Parameters
     ----------
-    env, xi, seed, env_seed, horizon, tau_min, u, d, slopes, rules
-        As for `SPAQL`.
+    env, seed, env_seed, horizon, slopes, rules
+        As for `AQL`.
+    xi
+        ξ, the scale of the upper confidence bound.
+    tau_min, u, d
+        Of the temperature, as for `SPAQL`.
     lam
         λ, the standard deviation of the Gaussian weight, in the standard space.
     reference

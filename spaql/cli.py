@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import os
 import time
 from pathlib import Path
 
@@ -20,21 +19,37 @@ def main(arguments: list[str] | None = None) -> None:
     command.set_defaults(run=bench)
 
     command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
-    command.add_argument("--scale", default="paper", choices=("paper", "quick", "smoke"), help="how much of them")
+    command.add_argument(
+        "--scale",
+        default="paper",
+        choices=("paper", "quick", "smoke"),
+        help="paper: everything (default); quick: about two minutes; smoke: seconds",
+    )
     command.add_argument(
         "--study",
         action="append",
         choices=("xi", "long", "trpo"),
         help="which of them, may be given several times (default: xi and long; trpo takes hours)",
     )
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's results/)")
+    command.add_argument(
+        "--store",
+        type=Path,
+        help="folder of the results (default: the repository's, or results-SCALE for a smaller scale)",
+    )
     command.add_argument("--against", type=Path, help="folder of other results to compare these with")
-    command.add_argument("--workers", type=int, help="threads (default: one a core)")
+    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one a core)")
     command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
     command.set_defaults(run=reproduce)
 
     options = vars(parser.parse_args(arguments))
     options.pop("run")(**options)
+
+
+def positive(text: str) -> int:
+    """Return a whole number above zero."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
+    return int(text)
 
 
 def bench() -> None:
@@ -56,21 +71,17 @@ def reproduce(
     from spaql.experiments import agreement, finals, load_stored, paper_jobs, run
     from spaql.results import default_store
 
-    store = store or default_store()
+    store = store or (default_store() if scale == "paper" else Path(f"results-{scale}"))
     before = time.perf_counter()
     records = []
     for name in study or ("xi", "long"):
         records += run(paper_jobs(name, scale), workers=workers, scheduler=scheduler, store=store)
     wall = time.perf_counter() - before
     frame = finals(records)
-    steps = (frame.steps + frame.evaluation_steps).sum() / 1e9
-    print(
-        f"{len(frame):,} agents at {scale} scale, {steps:.2f} billion environment steps; this call took {wall:.0f} s."
-    )
-    print(
-        f"Computing them cost {frame.wall.sum():.0f} thread-seconds, {frame.wall.sum() / steps:.0f} a billion steps "
-        f"({os.cpu_count()} cores here)."
-    )
+    steps = int((frame.steps + frame.evaluation_steps).sum())
+    print(f"{len(frame):,} agents at {scale} scale, {steps:,} environment steps; this call took {wall:.0f} s.")
+    cost = frame.wall.sum()
+    print(f"They cost {cost:.0f} worker-seconds, {cost / steps * 1e9:.0f} a billion steps; results in {store}.")
     if against is not None:
         theirs, absent = load_stored([record.job for record in records], against, repair=False)
         if absent:

@@ -14,11 +14,12 @@ import joblib
 import pandas as pd
 
 from spaql import files, results
-from spaql.agents import check_integer, check_number, check_rules
+from spaql.agents import check_integer, check_number, check_rules, make_env
 from spaql.jobs import ALGORITHMS, FRESH, Job, Record, compute
 from spaql.learning import HISTORY, Rules
 from spaql.progress import progress
 from spaql.statistics import welch_holm
+from spaql.systems import paper_family
 
 log = logging.getLogger(__name__)
 SEED = 2020  # the root seed of the paper's runs
@@ -134,6 +135,9 @@ def make_jobs(
     record: bool = False,
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
+    for name, given in (("algorithms", algorithms), ("systems", systems)):
+        if isinstance(given, str):
+            raise ValueError(f"{name} must be a list of names, not the name {given!r}")
     check_integer("agents", agents)
     seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
@@ -145,6 +149,12 @@ def make_jobs(
     for algorithm, system, xi, agent in itertools.product(algorithms, systems, xis, range(agents)):
         if algorithm not in (known := (*ALGORITHMS, *results.TRPO)):
             raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
+        if algorithm == "SPAQL-TS" and paper_family(make_env(system)) is None:
+            raise ValueError(
+                f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself"
+            )
+        if algorithm in results.TRPO and system not in TRPO_RUNS["systems"]:
+            raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS['systems'])}, not on {system}")
         xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
         job = Job(
             algorithm, str(system), xi, iterations, evaluations, seed, agent, check_rules(rules), fresh, bool(record)
@@ -164,33 +174,43 @@ def run_grid(
     evaluations: int = 20,
     seed: int = SEED,
     rules: str | Rules = "paper",
+    fresh: int = FRESH,
+    store: str | os.PathLike | None = None,
     **running: Any,
 ) -> pd.DataFrame:
     """Run every algorithm on every system with every ξ, and return the histories: a row an iteration of an agent.
 
+    The systems' horizon, slopes and reference states are the paper's; for others train the agents themselves.
+
     Parameters
     ----------
     algorithms
-        Of "Random", "AQL", "SPAQL" and "SPAQL-TS".
+        Of "Random", "AQL", "SPAQL", "SPAQL-TS", "TRPO" and "TRPO tuned".
     systems
         Gymnasium ids.
     xis
         Values of ξ.
     agents, iterations, evaluations
-        How many agents for each combination, and what each one's `learn` is given.
+        How many agents for each combination, how many iterations each, how many rollouts (N) after each iteration.
+        (The column `evaluations` of the frame is the mean reward of these rollouts.)
     seed
         The root seed, which spawns the streams of every agent.
     rules
         As for the agents.
+    fresh
+        Episodes each trained agent is evaluated on afresh; `finals(run(make_jobs(...)))` shows what they gave.
+    store
+        A folder to keep results in and to load them from; none if not given.
     running
-        `workers`, `scheduler`, `store`, `progress_bar`: see `run`.
+        `workers`, `scheduler`, `progress_bar`: see `run`.
 
     Examples
     --------
     >>> frame = run_grid(["SPAQL"], ["CartPole-v0"], [0, 20], agents=5)
     >>> frame.groupby(["xi", "iteration"]).rewards.mean()
     """
-    return histories(run(make_jobs(algorithms, systems, xis, agents, iterations, evaluations, seed, rules), **running))
+    jobs = make_jobs(algorithms, systems, xis, agents, iterations, evaluations, seed, rules, fresh)
+    return histories(run(jobs, store=store, **running))
 
 
 def run(
@@ -202,7 +222,8 @@ def run(
 ) -> list[Record]:
     """Return the records of these agents, in this order: loaded where stored, computed and stored where not.
 
-    The numbers do not depend on how or where they are computed.
+    The numbers do not depend on how or where they are computed.  An interrupted run has stored what was complete; it
+    returns when the agents that were under way are, a few seconds later for the paper's.
 
     Parameters
     ----------
@@ -363,26 +384,23 @@ def best(records: Iterable[Record]) -> Record:
 
 
 def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
-    """Compare two computations of the same agents, a row an algorithm, system and ξ.
+    """Compare two computations of the same agents, a row a group of them that differ in nothing but their seeds.
 
     On the same machine they are the same bits (`same_bits` counts the agents that are).  On another one the last bit
     of a sine may differ, and with it, sooner or later, everything; the groups must still agree.  Each row has Welch
     tests of the final rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction
     for all tests of the frame, and the row `agrees` if it is at least 5 %.
     """
+    keys = ["system", "algorithm", "xi", "iterations", "evaluations"]
     pairs = pd.DataFrame(
         [
-            {
-                "algorithm": a.job.algorithm,
-                "system": a.job.system,
-                "xi": a.job.xi,
-                "same_bits": a.digest() == b.digest(),
-            }
+            {key: getattr(a.job, key) for key in keys}
+            | {"same_bits": a.digest() == b.digest()}
             | {f"{side}_{name}": value for side, r in (("our", a), ("their", b)) for name, value in outcome(r).items()}
             for a, b in zip(ours, theirs, strict=True)
         ]
     )
-    cells = pairs.groupby(["system", "algorithm", "xi"], sort=False)
+    cells = pairs.groupby(keys, sort=False)
     names = ("rewards", "fresh", "arms")
     tests = welch_holm(
         {(*cell, name): (group[f"our_{name}"], group[f"their_{name}"]) for cell, group in cells for name in names}

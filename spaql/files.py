@@ -1,5 +1,6 @@
 """Arrays with a header in one .npz file: written whole or not at all, read without running anything (no pickle)."""
 
+import errno
 import json
 import os
 import tempfile
@@ -15,6 +16,8 @@ ABANDONED = 24 * 3600  # seconds after which such a file is nobody's any more
 
 def write(path: Path, header: dict, arrays: dict[str, np.ndarray]) -> None:
     """Write a file that replaces an older one only when complete, whatever happens meanwhile."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     packed = arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=SUFFIX)
     try:
@@ -36,10 +39,13 @@ def read(path: Path, form: str, version: int) -> tuple[dict, dict[str, np.ndarra
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         found = header["format"], header["version"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # there is no end to what a damaged archive makes its readers raise
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # which is how an archive that points outside itself shows
+            raise
         raise ValueError(f"{path} is damaged or not a {form} ({error})") from error
+    except Exception as error:  # there is no end to what a damaged archive makes its readers raise
+        reason = "it is no .npz archive" if "pickle" in str(error) else error
+        raise ValueError(f"{path} is damaged or not a {form} ({reason})") from error
     if found[0] != form:
         raise ValueError(f"{path} is not a {form}, but a {found[0]}")
     if found[1] != version:

@@ -34,16 +34,36 @@ RANDOM, AQL, SPAQL, SPAQL_TS = range(4)
 class Rules(NamedTuple):
     """What the paper's text and the authors' released program do differently; the defaults are the text's.
 
+    Parameters
+    ----------
+    first_observation
+        "mapped" to the standard space like any other, or "raw": an episode's first observation is not mapped.
+    distance
+        The norm in the weight of SPAQL-TS: "infinity", or "euclidean".
+    heating
+        The temperature rises after every iteration without improvement ("always"), or only once the number of arms has
+        changed, and only below 10 ("changed").
+    reset
+        To the best agent after more than two splits without improvement ("splits"), or by the program's state machine
+        ("machine"), which waits for the number of arms to change twice.
+    normalisation
+        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest |Q| ("absolute").
+    ties
+        Which of equal balls wins the argmax: a choice drawn once for each ball ("random"; the text does not say), or
+        the "last" child.
+
+    Examples
+    --------
     >>> Rules(ties="last")  # the text, but of equal balls the last wins
-    >>> RELEASED._replace(reset="splits")  # the program, but the text's reset rule
+    >>> RULES["released"]._replace(reset="splits")  # the program, but the text's reset rule
     """
 
-    first_observation: str = "mapped"  # or "raw": an episode's first observation is not mapped to the standard space
-    distance: str = "infinity"  # or "euclidean": the norm in the weight of SPAQL-TS
-    heating: str = "always"  # or "changed": tau rises only once the arms have changed, and only below 10
-    reset: str = "splits"  # after more than two splits without improvement; or "machine": the released state machine
-    normalisation: str = "max"  # or "absolute": Boltzmann exploration divides by max Q, or by the greatest |Q|
-    ties: str = "random"  # or "last": which of equal balls wins the argmax, drawn once for each ball, or the last child
+    first_observation: str = "mapped"
+    distance: str = "infinity"
+    heating: str = "always"
+    reset: str = "splits"
+    normalisation: str = "max"
+    ties: str = "random"
 
 
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")

@@ -3,7 +3,8 @@
 The balls of a partition tile the standard state-action space.  A ball is the product of a *cell* of states (a dyadic
 cube) and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the
 state space alone, in which node 0 is the root; every ball hangs on the cell that is its shadow.  A state lies in one
-cell of each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.
+cell of each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.  A ball that
+splits is taken off its cell: its domain (eqn:domain) is then empty, that of any other ball is the ball itself.
 
 Each leaf cell knows the best of its relevant balls.  That is the greedy policy, kept up to date: an update touches
 only the cells below the ball that changed.  A rollout step is one descent, and reading the leaves reads the policy.

@@ -12,7 +12,11 @@ SOLVED = 195.0  # mean reward over 100 rollouts from which CartPole counts as so
 
 
 class Interval(NamedTuple):
-    """An estimate with the ends of its interval."""
+    """An estimate with the ends of its interval.
+
+    >>> means = frame.groupby("xi").rewards.apply(paper_interval)
+    >>> pd.DataFrame(means.tolist(), index=means.index)  # columns mean, low, high
+    """
 
     mean: float
     low: float
@@ -40,6 +44,8 @@ def paper_interval(values: ArrayLike) -> Interval:
 def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
     """Return the mean with its bootstrap interval (bias-corrected and accelerated)."""
     values = numbers(values)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must be between 0 and 1, not {level}")
     if np.ptp(values) == 0.0:  # nothing to resample, and no acceleration to estimate
         return Interval(values[0], values[0], values[0])
     rng = np.random.default_rng(seed)
@@ -119,6 +125,8 @@ def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool =
     evaluations
         Whether the steps of the evaluation rollouts count, which SPAQL needs to know its best agent.
     """
+    if histories.duplicated(["agent", "iteration"]).any():
+        raise ValueError("expected one row an agent and iteration: choose one algorithm, system and xi first")
     ordered = histories.sort_values(["agent", "iteration"])
     spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
     spent = spent.groupby(ordered.agent).cumsum()

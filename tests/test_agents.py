@@ -270,6 +270,8 @@ def test_other_versions_classes_and_broken_trees_are_refused(tmp_path):
         SPAQL.load(path)
     with pytest.raises(FileNotFoundError):
         SPAQL.load(tmp_path / "absent.npz")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        agent.save(tmp_path / "absent" / "agent.npz")
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

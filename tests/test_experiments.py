@@ -125,6 +125,9 @@ def test_bad_grids_are_refused_before_anything_runs(counted):
         ({"evaluations": 2.5}, "evaluations"),
         ({"rules": "mine"}, "rules"),
         ({"xis": []}, "nothing to run"),
+        ({"systems": "CartPole-v0"}, "systems must be a list"),
+        ({"algorithms": ["SPAQL-TS"], "systems": ["MountainCar-v0"]}, "needs a reference state"),
+        ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
     ):
         with pytest.raises(ValueError, match=says):
             some_jobs(**change)
@@ -401,6 +404,21 @@ def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
     assert other.same_bits.tolist() == [0]
     assert other.agrees.all()
     assert not agreement(first, group(3, "Random")).agrees.any()
+    # Agents trained for longer are a group of their own, and a difference in them is not drowned by the others.
+    longer = run(make_jobs(["SPAQL"], ["CartPole-v0"], [20], 12, 30, 5, fresh=50), store=None, progress_bar=False)
+    worse = [r._replace(fresh=r.fresh - 200) for r in longer]
+    for record in worse:
+        record.history["rewards"] -= 200
+    longer = run(make_jobs(["SPAQL"], ["CartPole-v0"], [20], 12, 30, 5, fresh=50), store=None, progress_bar=False)
+    assert agreement(first + longer, second + worse).agrees.tolist() == [True, False]
+
+
+def test_an_unreadable_file_is_an_error_not_damage(tmp_path):
+    path = results.path_of(tmp_path, some_jobs()[0])
+    path.mkdir(parents=True)  # reading a folder fails, whoever one is
+    with pytest.raises(IsADirectoryError):
+        run(some_jobs(), store=tmp_path, progress_bar=False)
+    assert path.exists()
 
 
 def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
@@ -422,6 +440,9 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "84 of 84 agents equal" in shown
     assert "groups of agents agree" in shown
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--workers", "0"])
+    assert "expected a whole number above 0" in capsys.readouterr().err
     main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "b"), "--against", str(tmp_path / "empty")])
     assert "nothing to compare" in capsys.readouterr().out
 

@@ -35,6 +35,8 @@ def test_bootstrap_interval_covers_as_often_as_it_says():
     covered = np.mean([i.low <= 1.0 <= i.high for i in intervals])
     assert 0.88 <= covered <= 0.98
     assert bootstrap_interval([200.0] * 5) == (200, 200, 200)
+    with pytest.raises(ValueError, match="level"):
+        bootstrap_interval([1, 2, 3], level=95)
     assert bootstrap_interval([1, 2, 3, 9]) == bootstrap_interval([1, 2, 3, 9])
 
 
@@ -114,6 +116,8 @@ def test_samples_to_reach():
     assert np.isnan(reached[1])
     assert samples_to_reach(frame, 3.0)[1] == 300
     assert samples_to_reach(frame, 3.0, evaluations=True)[1] == 302
+    with pytest.raises(ValueError, match="one row an agent and iteration"):
+        samples_to_reach(pd.concat((frame, frame)), 3.0)
 
 
 @pytest.mark.parametrize("values", [[], [1.0, np.nan], [[1.0]], [np.inf]])
