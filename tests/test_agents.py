@@ -23,6 +23,8 @@ from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.agents import make_env
 from spaql.partition import copy
 
+from .conftest import same_sines
+
 ALGORITHMS = [AQL, SPAQL, SPAQLTS, Random]
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "spaql/PendulumScaled-v1", "CartPole-v0"]
 
@@ -56,6 +58,7 @@ class Arm(gym.Env):
         return self.state.astype(np.float32), -float(self.state[0] ** 2), False, False, {}
 
 
+@same_sines
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("rules", ["paper", "released"])
@@ -69,6 +72,7 @@ def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, al
     assert np.array_equal(compiled.learn(2, 3).history, interpreted.learn(2, 3).history)
 
 
+@same_sines
 def test_pendulum_v0_dynamics_run_compiled_and_wrapped(opaque):
     agents = [
         make(SPAQL, env, seed=3).learn(4, 3)
@@ -91,6 +95,7 @@ def test_users_own_environment(algorithm):
         )
 
 
+@same_sines
 def test_discrete_actions_need_not_start_at_0():
     class Shifted(gym.ActionWrapper):
         def __init__(self, env):
@@ -132,6 +137,7 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
     assert abs(np.mean(rewards) - ours.mean()) <= spread
 
 
+@same_sines
 @pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
     """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same
@@ -333,6 +339,7 @@ class Failing(gym.Wrapper):
         return self.env.step(action)
 
 
+@same_sines
 def test_a_failing_environment_leaves_the_last_full_iteration():
     agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
     with pytest.raises(RuntimeError, match="on fire"):
@@ -351,6 +358,7 @@ def test_an_infinite_reward_is_said():
         make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
 
 
+@same_sines
 def test_of_nested_time_limits_the_shortest_counts(opaque):
     env = gym.wrappers.TimeLimit(gym.make("Pendulum-v1", max_episode_steps=40), 90)
     agents = [make(SPAQL, each, horizon=120).learn(4, 2) for each in (env, type(opaque("Pendulum-v1"))(env))]

@@ -13,6 +13,7 @@ from spaql.learning import HISTORY, RELEASED, STATUS, Rules, boltzmann_sample, c
 from spaql.partition import best_ball, new_partition, split
 from spaql.systems import make_space, pendulum_reset, standardise, to_box
 
+from .conftest import same_sines
 from .naive import NaivePartition, naive_aql_episode
 
 RNG = np.random.default_rng
@@ -199,6 +200,7 @@ def test_a_raw_first_observation_is_not_mapped():
         assert x == pytest.approx([1.0, 0.0, speed])
 
 
+@same_sines
 @pytest.mark.parametrize(("env_id", "xi"), [("CartPole-v0", 1.0), ("Pendulum-v1", 20.0)])
 def test_aql_equals_a_naive_implementation(env_id, xi):
     """A whole training run against objects and recursion that share nothing with the package but the random stream."""

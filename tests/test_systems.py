@@ -12,15 +12,12 @@ from spaql import systems
 from spaql.agents import make_env, make_generator
 from spaql.systems import Gym, compile_system, draw_starts, make_space, standardise, to_box
 
+from .conftest import same_sines
+
 STEPS = 100_000
 IDS = ["Pendulum-v1", "CartPole-v0", *systems.IDS]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
-
-
-def numpy_uses_libm():
-    x = np.random.default_rng(0).uniform(-30, 30, 10_000)
-    return all(np.sin(v) == math.sin(v) and np.cos(v) == math.cos(v) for v in x)
 
 
 def kernels(system):
@@ -28,7 +25,7 @@ def kernels(system):
     return (getattr(systems, f"{name}_{kernel}") for kernel in ("reset", "step", "observe"))
 
 
-@pytest.mark.skipif(not numpy_uses_libm(), reason="this NumPy has sines of its own, which differ in the last bit")
+@same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_equals_gymnasium_to_the_last_bit(env_id):
     env = make_env(env_id)
@@ -99,6 +96,7 @@ def test_the_papers_map_of_pendulum_and_cartpole():
     assert x == pytest.approx([0.5, math.tanh(3 / 240), 0.1 / (24 * math.pi / 180), math.tanh(-2 / 21)])
 
 
+@same_sines
 def test_physical_constants_are_the_environments_own():
     env = make_env("Pendulum-v1")
     env.unwrapped.g, env.unwrapped.m, env.unwrapped.l = 9.81, 1.3, 0.7

@@ -10,6 +10,8 @@ from spaql import results
 from spaql.experiments import finals, histories, paper_jobs, run
 from spaql.jobs import Job
 
+from .conftest import same_sines
+
 trpo = pytest.importorskip("spaql.trpo")
 
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
 SYSTEMS = ["Pendulum-v1", "CartPole-v0"]
 
 
+@same_sines
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_compiled_vector_equals_sb3s(system):
     ours, theirs = trpo.CompiledVecEnv(system, 5, seed=3), make_vec_env(system, 5, seed=3)
