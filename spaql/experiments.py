@@ -1,5 +1,6 @@
 """Grids of agents: the paper's, and any other; on threads of one machine or on a Dask cluster."""
 
+import functools
 import itertools
 import logging
 import os
@@ -142,27 +143,28 @@ def make_jobs(
     seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
-    systems = list(systems)
-    for system in systems:
-        gym.spec(system)  # an unknown id is an error here and now
+    rules, xis = check_rules(rules), list(xis)
     jobs = []
-    for algorithm, system, xi, agent in itertools.product(algorithms, systems, xis, range(agents)):
-        if algorithm not in (known := (*ALGORITHMS, *results.TRPO)):
-            raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
-        if algorithm == "SPAQL-TS" and paper_family(make_env(system)) is None:
-            raise ValueError(
-                f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself"
-            )
-        if algorithm in results.TRPO and system not in TRPO_RUNS["systems"]:
-            raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS['systems'])}, not on {system}")
-        xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-        job = Job(
-            algorithm, str(system), xi, iterations, evaluations, seed, agent, check_rules(rules), fresh, bool(record)
-        )
-        jobs.append(job)
+    for algorithm, system in itertools.product(algorithms, systems):
+        check_pair(algorithm, system)
+        for xi, agent in itertools.product(xis, range(agents)):
+            xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
+            jobs.append(Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record)))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
+
+
+@functools.cache
+def check_pair(algorithm: str, system: str) -> None:
+    """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
+    gym.spec(system)
+    if algorithm not in (known := (*ALGORITHMS, *results.TRPO)):
+        raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
+    if algorithm == "SPAQL-TS" and paper_family(make_env(system)) is None:
+        raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
+    if algorithm in results.TRPO and system not in TRPO_RUNS["systems"]:
+        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS['systems'])}, not on {system}")
 
 
 def run_grid(
@@ -319,8 +321,7 @@ def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> 
     interpreted = [job for job in jobs if job.algorithm in results.TRPO]
     if interpreted:
         parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        with joblib.parallel_config("loky", inner_max_num_threads=1):
-            yield from parallel(joblib.delayed(compute_here)(job) for job in interpreted)
+        yield from parallel(joblib.delayed(compute_here)(job) for job in interpreted)
 
 
 def on_cluster(jobs: list[Job], scheduler: str) -> Iterator[tuple[Record, dict]]:
