@@ -1,8 +1,9 @@
 """The paper's systems, compiled, and the standard space every environment is mapped to.
 
 A system is its dynamics (Gymnasium's, to the last bit) plus the map between Gymnasium's units and the standard space
-[-1, 1]^d the agents see (the paper's sections "Implementation" and "Setup").  `reset` and `step` are compiled; the same
-two names with a `Gym` object do the same for any Gymnasium environment, at Python's speed.
+[-1, 1]^d the agents see (the paper's sections "Implementation" and "Setup").  `pendulum_reset` and `pendulum_step`,
+`cartpole_reset` and `cartpole_step` are compiled; `gym_reset` and `gym_step` do the same for any Gymnasium environment,
+at Python's speed.
 """
 
 import math
