@@ -8,9 +8,19 @@ READY = .venv/.ready
 test: $(READY) lint
 	$(BIN)/python -m pytest
 
+# The book is built from a copy of its pages, with the executed notebooks in their place.
+SOURCE = _build/source
+NOTEBOOKS = $(wildcard notebooks/*.ipynb)
+
 book: $(READY)
-	$(BIN)/jupyter-book build . --all -W -n --keep-going
+	rm -rf $(SOURCE) _build/html && mkdir -p $(SOURCE)/notebooks
+	cp -r _config.yml _toc.yml book spaql $(SOURCE)
+	@$(MAKE) --no-print-directory -j 2 $(addprefix $(SOURCE)/,$(NOTEBOOKS))
+	$(BIN)/jupyter-book build $(SOURCE) --path-output . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
+
+$(SOURCE)/%.ipynb: %.ipynb
+	$(BIN)/papermill $< $@ --cwd notebooks --no-progress-bar --log-level WARNING
 
 # Everything from nothing, beside what is stored; then it is compared with that.
 reproduce: $(READY)

@@ -41,6 +41,20 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
     command.set_defaults(run=reproduce)
 
+    command = commands.add_parser("run", help="run a notebook with other parameters")
+    command.add_argument("notebook", help="a path, or the beginning of a notebook's name, as 02")
+    command.add_argument(
+        "-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="may be repeated"
+    )
+    command.add_argument(
+        "--scale",
+        default="paper",
+        choices=("paper", "quick", "smoke"),
+        help="set what -p does not for this scale (default: paper, which loads what is stored)",
+    )
+    command.add_argument("--output", type=Path, help="the executed notebook (default: in _build/runs)")
+    command.set_defaults(run=run_notebook)
+
     options = vars(parser.parse_args(arguments))
     options.pop("run")(**options)
 
@@ -57,6 +71,17 @@ def bench() -> None:
     from spaql.bench import main
 
     main()
+
+
+def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
+    """Run a notebook, and say where the result is."""
+    from spaql.rerun import Refused, read_value, run_notebook
+
+    try:
+        path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
+    except Refused as error:
+        raise SystemExit(f"spaql run: {error}") from error
+    print(f"The executed notebook: {path}")
 
 
 def reproduce(

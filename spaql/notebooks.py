@@ -1,0 +1,94 @@
+"""What the notebooks share: loading or computing their agents, and saying where the numbers come from.
+
+What `results/` holds is loaded; whatever else a notebook is asked for is computed, and kept beside the book.
+"""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from spaql import results
+from spaql.experiments import SEED, load_stored, make_jobs, run, scale_of
+from spaql.jobs import FRESH, Job, Record
+from spaql.learning import RULES
+from spaql.tables import Table, groups_frame
+
+ROOT = Path(__file__).parents[1]
+STARTED = time.perf_counter()
+
+
+def own_store() -> Path:
+    """Return the folder in which runs with other parameters than the published ones are kept."""
+    inside = (ROOT / "notebooks").is_dir()
+    return ROOT / "_build" / "runs" / "results" if inside else Path("results-own")
+
+
+def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
+    """Return the records of these agents: published ones loaded, others computed once and kept for the next time.
+
+    Parameters
+    ----------
+    jobs
+        The agents.
+    workers
+        How many to compute at a time; 0 for one a core.
+    """
+    jobs = list(jobs)
+    published, missing = load_stored(jobs, results.default_store(), repair=False)
+    computed = run(missing, workers=workers or None, store=own_store()) if missing else []
+    records = published | {record.job: record for record in computed}
+    return [records[job] for job in jobs]
+
+
+def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
+              rules: str = "paper", fresh: int = FRESH) -> list[Job]:  # fmt: skip
+    """Return the agents of a system's long runs: each learner with its ξ, and Random."""
+    jobs = []
+    for algorithm, xi in {"Random": 0, **xis}.items():
+        jobs += make_jobs([algorithm], [system], [xi], agents, iterations, evaluations, seed, rules, fresh, record=True)
+    return jobs
+
+
+def trpo_jobs(system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH):
+    """Return the agents of the baseline, with the published root seed; none if `agents` is 0."""
+    if agents == 0:
+        return []
+    return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
+
+
+def provenance(records: Iterable[Record], name: str) -> Table:
+    """Return where the numbers of a notebook come from: its closing block."""
+    records = list(records)
+    table = groups_frame(records)
+    scale = scale_of(record.job for record in records)
+    commits, dates, versions, machines = set(), set(), set(), set()
+    for job in {record.job._replace(agent=0): record.job for record in records}.values():
+        source = stored_source(job)
+        commits.add(source["commit"][:10] + source["commit"][40:])
+        dates.add(source["date"][:10])
+        machines.add(source["machine"])
+        versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
+    wall = time.perf_counter() - STARTED
+    caption = (
+        f"Where these numbers come from. Scale: {scale}. Rules: {named_rules(records)}. "
+        f"Computed {' and '.join(sorted(dates))} by commit {' and '.join(sorted(commits))} "
+        f"on a machine with {' and '.join(sorted(machines))} "
+        f"({'; or '.join(sorted(versions))}). Agents draw independent streams from the root seed. "
+        f"This notebook took {wall:.0f} s, at commit {results.provenance()['commit'][:10]}."
+    )
+    return Table(table, caption, name)
+
+
+def named_rules(records: Iterable[Record]) -> str:
+    """Return the names of the rules of records, or the rules themselves."""
+    names = {rules: name for name, rules in RULES.items()}
+    return ", ".join(dict.fromkeys(names.get(r.job.rules, str(r.job.rules)) for r in records))
+
+
+def stored_source(job: Job) -> dict:
+    """Return the provenance of a stored record, published or not."""
+    for store in (results.default_store(), own_store()):
+        path = results.path_of(store, job)
+        if path.exists():
+            return results.read(path)[1]["provenance"]
+    raise FileNotFoundError(f"{job} is not stored")
