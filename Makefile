@@ -5,7 +5,7 @@ READY = .venv/.ready
 
 .PHONY: test book reproduce bench lock lint format clean
 
-test: $(READY) lint
+test: $(READY) lint book
 	$(BIN)/python -m pytest
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.

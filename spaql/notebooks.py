@@ -69,14 +69,13 @@ def provenance(records: Iterable[Record], name: str) -> Table:
         machines.add(source["machine"])
         versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
     wall = time.perf_counter() - STARTED
-    caption = (
-        f"Where these numbers come from. Scale: {scale}. Rules: {named_rules(records)}. "
-        f"Computed {' and '.join(sorted(dates))} by commit {' and '.join(sorted(commits))} "
-        f"on a machine with {' and '.join(sorted(machines))} "
-        f"({'; or '.join(sorted(versions))}). Agents draw independent streams from the root seed. "
+    note = (
+        f"Scale: {scale}. Rules: {named_rules(records)}. Computed on {' and '.join(sorted(dates))} by commit "
+        f"{' and '.join(sorted(commits))}, on a machine with {' and '.join(sorted(machines))}; "
+        f"{'; or '.join(sorted(versions))}. Every agent has its own streams, spawned from the root seed. "
         f"This notebook took {wall:.0f} s, at commit {results.provenance()['commit'][:10]}."
     )
-    return Table(table, caption, name)
+    return Table(table, "Where these numbers come from", name, note)
 
 
 def named_rules(records: Iterable[Record]) -> str:

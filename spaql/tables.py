@@ -16,26 +16,27 @@ from spaql.statistics import SOLVED, Comparison, paper_interval
 class Table:
     """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
 
-    def __init__(self, frame: pd.DataFrame, caption: str, name: str):
-        self.frame, self.caption, self.name = frame, caption, name
+    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = ""):
+        self.frame, self.caption, self.name, self.note = frame, caption, name, note
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         html = self.frame.to_html(index=False, border=0)
         return {
             "text/markdown": self.myst(),
-            "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1),
-            "text/plain": f"{self.caption}\n{self.frame.to_string(index=False)}",
+            "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
+            + f"<p>{self.note}</p>",
+            "text/plain": f"{self.caption}\n{self.frame.to_string(index=False)}\n{self.note}",
         }
 
     def myst(self) -> str:
         """Return the table as the book reads it."""
         rows = self.frame.to_markdown(index=False, disable_numparse=True)
-        return f"```{{table}} {self.caption}\n:name: {self.name}\n\n{rows}\n```\n"
+        return f"```{{table}} {self.caption}\n:name: {self.name}\n\n{rows}\n```\n\n{self.note}\n"
 
 
 def number(value: float, digits: int = 2) -> str:
     """Return a number as text, with a proper minus sign and thousands apart."""
-    return f"{value:,.{digits}f}".replace("-", "−").replace(",", " ")
+    return f"{value:,.{digits}f}".replace("-", "−")
 
 
 def plus_minus(mean: float, half: float, digits: int = 2) -> str:

@@ -1,0 +1,142 @@
+"""The notebooks, run by papermill at smoke scale: what they computed is looked at, not only that they ran."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from spaql import notebooks, rerun
+from spaql.cli import main
+from spaql.experiments import SCALES, finals, paper_jobs, run
+from spaql.jobs import Job
+from spaql.tables import number
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def outputs(path):
+    """Return all that a notebook's cells displayed, as text, and its figures."""
+    texts, figures = [], 0
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            assert output.output_type != "error"
+            data = output.get("data", {})
+            figures += "image/svg+xml" in data
+            texts.append(data.get("text/markdown", ""))
+    return "\n".join(texts), figures
+
+
+@pytest.mark.parametrize(
+    ("name", "study", "figures"),
+    [
+        ("01_xi_scaling", "xi", 2),
+        ("02_pendulum", "long", 2),
+        ("03_pendulum_discrete", "long", 2),
+        ("04_cartpole", "long", 2),
+        ("05_trpo_comparison", "long", 2),
+    ],
+)
+def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path):
+    path = rerun.run_notebook(name, {}, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == figures
+    assert "Not the paper's runs" in text
+    assert "Nothing below is a verdict on the paper" in text
+    # The same agents, computed here: every mean of theirs is in the notebook's tables.
+    systems = {"02": ["Pendulum-v1"], "03": ["spaql/PendulumDiscrete-v1"], "04": ["CartPole-v0"]}
+    jobs = [job for job in paper_jobs(study, "smoke") if job.system in systems.get(name[:2], [job.system])]
+    if name.startswith("05"):
+        jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")]
+    frame = finals(run(jobs, store=None, progress_bar=False))
+    if study == "xi":
+        means = frame[frame.algorithm != "Random"].groupby(["system", "algorithm", "xi"]).rewards.mean()
+        expected = means.groupby(["system", "algorithm"]).max()
+    else:
+        expected = frame.groupby(["system", "algorithm"]).fresh.mean()
+    digits = 1 if name[:2] in ("01", "05") else 2
+    for key, value in expected.items():
+        assert number(value, digits) in text, key
+    assert "root seed" in text
+    assert re.search(r"This notebook took \d+ s, at commit [0-9a-f]{10}", text)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_a_clean_source(path):
+    source = json.loads(path.read_text())
+    for cell in source["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+    for name, entry in rerun.declared_parameters(path).items():
+        assert len(entry["help"]) > 3, name
+        assert entry["type"] in ("int", "float", "str", "list", "bool"), name
+    assert {"agents", "iterations", "evaluations", "seed", "workers"} <= set(rerun.declared_parameters(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[:5], ids=lambda path: path.stem)
+def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
+    """The cells up to the runs, with runs that only look: every agent is one of the paper's, and published."""
+    asked = []
+
+    def look(jobs, workers):
+        asked.extend(jobs)
+        raise LookupError
+
+    monkeypatch.setattr(notebooks, "gather", look)
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
+    with pytest.raises(LookupError):
+        exec("\n".join(cells), {})
+    declared = {job for study in ("xi", "long", "trpo") for job in paper_jobs(study)}
+    assert asked
+    assert set(asked) <= declared
+
+
+def test_other_parameters_never_touch_the_published_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "own_store", lambda: tmp_path / "own")
+    job = Job("Random", "CartPole-v0", 0.0, 2, 2, 7, 0, fresh=3)
+    before = sorted((ROOT / "results").rglob("*.npz"))
+    (record,) = notebooks.gather([job])
+    assert sorted((ROOT / "results").rglob("*.npz")) == before
+    assert len(list((tmp_path / "own").rglob("*.npz"))) == 1
+    (again,) = notebooks.gather([job])
+    assert again.digest() == record.digest()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["02", "-p", "agent", "5"], "no parameter 'agent'; did you mean agents?"),
+        (["02", "-p", "agents", "five"], "agents must be a whole number, not 'five'"),
+        (["02", "-p", "xi_aql", "nan"], "xi_aql must be a number"),
+        (["01", "-p", "xis", "4"], "xis must be a list of numbers"),
+        (["2_pendulm"], "did you mean 02_pendulum?"),
+        (["02", "-p", "trpo_agents", "2.5"], "trpo_agents must be a whole number"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_runs(arguments, complaint, monkeypatch):
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *_, **__: pytest.fail("it ran"))
+    with pytest.raises(SystemExit, match=re.escape(complaint)):
+        main(["run", *arguments])
+
+
+def test_what_differs_from_the_published_run_is_shown(monkeypatch, capsys, tmp_path):
+    ran = []
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *given, **_: ran.append(given))
+    main(["run", "01", "-p", "xis", "[0, 4, 40]", "-p", "agents", "2", "--output", str(tmp_path / "out.ipynb")])
+    ((_, _, parameters),) = ran
+    assert parameters == {"xis": [0, 4, 40], "agents": 2}
+    shown = capsys.readouterr().out
+    assert "[0, 4, 40]" in shown
+    assert re.search(r"agents\s+20\s+2 ", shown)
+    assert "iterations" not in shown
+    assert str(tmp_path / "out.ipynb") in shown
+
+
+def test_a_scale_sets_what_is_not_given():
+    path = rerun.find_notebook("01")
+    assert rerun.scale_parameters(path, "smoke") == SCALES["smoke"]["xi"] | {"xis": [0, 4, 160]}
+    assert rerun.scale_parameters(path, "paper") == {}
+    assert rerun.scale_parameters(rerun.find_notebook("05"), "quick")["trpo_agents"] == 2
