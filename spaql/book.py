@@ -8,6 +8,7 @@ import inspect
 import json
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -51,7 +52,8 @@ def stored(study: str) -> list[Record]:
 def save(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str:
     """Write a figure for the book; return the lines that show it."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+    with plt.rc_context(figures.SETTINGS):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     label = f"fig-{name.replace('_', '-')}"
     return f"```{{figure}} drawn/{name}.svg\n:name: {label}\n:alt: {alt}\n\n{caption}\n```\n"
 

@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("running a notebook needs papermill: pip install 'spaql[book]'") from error
 
+logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
 ROOT = Path(__file__).parents[1]
 
 
