@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo"),
+        choices=("xi", "long", "trpo", "ablation"),
         help="which of them, may be given several times (default: xi and long; trpo takes hours)",
     )
     command.add_argument(
