@@ -1,5 +1,6 @@
 """Intervals and tests: pure functions of arrays, one number an agent."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -72,7 +73,9 @@ def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
     if first.std() == second.std() == 0.0:  # the test's limit: no doubt at all
         p = 1.0 if difference == 0.0 else 0.0
         return Comparison(difference, difference, difference, p, p, improvement)
-    test = stats.ttest_ind(first, second, equal_var=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Precision loss")  # one group may be constant: every agent at the maximum
+        test = stats.ttest_ind(first, second, equal_var=False)
     low, high = test.confidence_interval()
     return Comparison(difference, float(low), float(high), float(test.pvalue), float(test.pvalue), improvement)
 
