@@ -5,7 +5,7 @@ to judge it (`JUDGES`):
 
 - *agree* (number, level, count): the paper's Welch test, or Fisher's for counts.  No difference at 5 %: holds.  A
   difference that survives Holm's correction over all claims: differs.  One that does not: inconclusive.
-- *exceed* (order): every group named must be below, significantly after Holm's correction; significantly above: differs.
+- *exceed* (order): each group named is below, significantly after Holm's correction; one significantly above: differs.
 - *within* (spread, lost, ratio, mean, crossing): the 95 % interval lies in the range that the claim is read as, outside
   of it, or across its border.
 - *gain*: significant, and the paper's value lies in our 95 % interval.
@@ -28,12 +28,11 @@ from scipy import optimize, stats
 from spaql import results
 from spaql.experiments import load_stored, paper_jobs
 from spaql.jobs import Record
-from spaql.statistics import Interval, holm, paper_interval, welch
+from spaql.statistics import Interval, bootstrap_weights, holm, paper_interval, percentile_interval, welch
 
 HOLDS, DIFFERS, INCONCLUSIVE, NOT_COMPARABLE = "holds", "differs", "inconclusive", "not comparable"
 AGENTS = 20  # behind each of the paper's numbers
 BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and batches up to which SPAQL leads in it
-RESAMPLES = 9999
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The data
@@ -237,22 +236,14 @@ def spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(Interval(*f), "Cohen's f", effect=f[0])
 
 
-def weights(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Return bootstrap weights of n agents, a resample a row."""
-    return rng.multinomial(n, np.full(n, 1.0 / n), size=RESAMPLES) / n
-
-
-def percentiles(estimate: float, resampled: np.ndarray) -> Interval:
-    """Return an estimate with the bootstrap's percentile interval; infinite values take part."""
-    low, high = np.quantile(resampled, [0.025, 0.975], method="inverted_cdf")
-    return Interval(float(estimate), float(low), float(high))
-
-
 def ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a ratio of means, with a bootstrap interval."""
     rng = np.random.default_rng(0)
     one, other = (pooled(groups, claim[name], column) for name in ("group", "other"))
-    found = percentiles(one.mean() / other.mean(), (weights(rng, one.size) @ one) / (weights(rng, other.size) @ other))
+    found = percentile_interval(
+        one.mean() / other.mean(),
+        (bootstrap_weights(rng, one.size) @ one) / (bootstrap_weights(rng, other.size) @ other),
+    )
     return Measured(found, "bootstrap")
 
 
@@ -264,8 +255,8 @@ def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     def share(one: Any, other: Any, floor: Any) -> Any:
         return (other - one) / (other - floor)
 
-    resampled = share(*(weights(rng, sample.size) @ sample for sample in samples))
-    return Measured(percentiles(share(*(sample.mean() for sample in samples)), resampled), "bootstrap")
+    resampled = share(*(bootstrap_weights(rng, sample.size) @ sample for sample in samples))
+    return Measured(percentile_interval(share(*(sample.mean() for sample in samples)), resampled), "bootstrap")
 
 
 def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
@@ -279,9 +270,10 @@ def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
 
     estimate = first(one.curves.mean(axis=0) >= other.curves[:, at].mean(axis=0))
     resampled = first(
-        weights(rng, len(one.curves)) @ one.curves >= weights(rng, len(other.curves)) @ other.curves[:, at]
+        bootstrap_weights(rng, len(one.curves)) @ one.curves
+        >= bootstrap_weights(rng, len(other.curves)) @ other.curves[:, at]
     )
-    return Measured(percentiles(estimate, resampled), "bootstrap")
+    return Measured(percentile_interval(estimate, resampled), "bootstrap")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -374,7 +366,7 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
     Returns
     -------
     frame
-        Columns id, place, statement, kind; `said`, the paper's value in words; `ours` with `low` and `high`, the ends of
+        Columns id, place, statement, kind; `said`, the paper's value; `ours` with `low` and `high`, the ends of
         its 95 % interval; `test`, `p` (the greatest or only one), `p_holm` and `effect`; `verdict`, `direction` and
         `why`; and where the claim is about rewards at the end of training the same quantity on fresh episodes,
         `fresh`, with the verdict it would get, `fresh_verdict`.

@@ -54,6 +54,17 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     return Interval(values.mean(), *map(float, found.confidence_interval))
 
 
+def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
+    """Return how much each of n agents weighs in each resample, a resample a row: times values, the resampled means."""
+    return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n
+
+
+def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.95) -> Interval:
+    """Return an estimate with the bootstrap's percentile interval; infinite values (never reached) take part."""
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+    return Interval(float(estimate), float(low), float(high))
+
+
 class Comparison(NamedTuple):
     """How two groups of agents compare."""
 
