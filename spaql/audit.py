@@ -14,7 +14,7 @@ import pandas as pd
 
 from spaql import results
 from spaql.agents import make_env
-from spaql.claims import AGENTS, Group, load_claims, make_group, summary_p
+from spaql.claims import AGENTS, Group, first_crossing, load_claims, make_group, summary_p
 from spaql.compiling import entry
 from spaql.experiments import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, histories
 from spaql.jobs import Job, Record
@@ -171,6 +171,23 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
                 | {"p": summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean)}
             )
     return pd.DataFrame(rows)
+
+
+def crossings(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the batch after which TRPO's mean curve first is not below SPAQL's or SPAQL-TS's, under their rules."""
+    groups = gather(records)
+    rows = []
+    for job, group in groups.items():
+        rules = RULE_NAMES[job.rules]
+        if job.algorithm not in KEPT_BEST or rules not in ("paper", "released") or not is_long(job):
+            continue
+        for trpo, baseline in groups.items():
+            if trpo.algorithm in results.TRPO and trpo.system == job.system:
+                found = spell("batch", first_crossing(baseline, group))
+                rows.append(
+                    {"system": job.system, "trpo": trpo.algorithm, "algorithm": job.algorithm, "rules": rules} | found
+                )
+    return pd.DataFrame(rows).sort_values(["system", "trpo", "algorithm", "rules"], ignore_index=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -260,20 +260,24 @@ def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
 
 
 def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
-    """Measure the first batch after which the mean curve of a group is not below another's; bootstrap over agents."""
-    rng = np.random.default_rng(0)
+    """Measure the first batch after which the mean curve of a group is not below another's."""
     (one,), (other,) = select(groups, claim["group"]), select(groups, claim["other"])
+    return Measured(first_crossing(one, other), "bootstrap")
+
+
+def first_crossing(one: Group, other: Group) -> Interval:
+    """Return the first batch after which one mean curve is not below another (infinite: none), by bootstrap."""
+    rng = np.random.default_rng(0)
     at = np.searchsorted(other.batches, one.batches)  # the other group's iteration that has seen as many batches
 
     def first(above: np.ndarray) -> np.ndarray:
         return np.where(above.any(axis=-1), one.batches[above.argmax(axis=-1)], np.inf)
 
-    estimate = first(one.curves.mean(axis=0) >= other.curves[:, at].mean(axis=0))
-    resampled = first(
-        bootstrap_weights(rng, len(one.curves)) @ one.curves
-        >= bootstrap_weights(rng, len(other.curves)) @ other.curves[:, at]
-    )
-    return Measured(percentile_interval(estimate, resampled), "bootstrap")
+    means = [
+        (group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in (one.curves, other.curves[:, at])
+    ]
+    estimate, resampled = (first(a >= b) for a, b in zip(*means, strict=True))
+    return percentile_interval(estimate, resampled)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -382,7 +386,9 @@ def judge(claims: Iterable[dict], groups: Mapping[Key, Group]) -> pd.DataFrame:
     """Return the frame of `verdicts` for these claims from these groups of agents."""
     claims = list(claims)
     reported = judge_all(claims, groups, lambda claim: claim.get("column", "rewards"))
-    on_rewards = [c for c in claims if c.get("column", "rewards") == "rewards" and c["kind"] != "crossing"]
+    on_rewards = [
+        c for c in claims if c.get("column", "rewards") == "rewards" and c["kind"] not in ("crossing", "untested")
+    ]
     fresh = judge_all(on_rewards, groups, lambda claim: "fresh")
     rows = []
     for claim in claims:
