@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from spaql import results
 from spaql.agents import make_env
@@ -147,8 +148,10 @@ def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
 def explanations(records: Iterable[Record]) -> pd.DataFrame:
     """Return the numbers of the paper's tables next to ours under every set of rules, system and N that was run.
 
-    A row a number and variant ("the text" first): the paper's value, ours with its interval, and the p of Welch's test
-    between them, from the paper's summary.  It is not corrected: small ones rule a variant out, large ones leave it in.
+    A row a number and variant: the paper's value, ours with its interval, and two p-values, neither corrected: small
+    ones rule a variant out, large ones leave it in.  `p` is Welch's test from the paper's summary.  `p_shared` takes
+    the paper's agents to share their starts, so that their mean is known no better than one agent's: it asks whether
+    the paper's value could be one more of ours.
     """
     like = ABLATION["like"]
     groups = gather(records)
@@ -163,14 +166,22 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
                 continue
             if job.evaluations != LONG_RUNS["evaluations"][system] and RULE_NAMES[job.rules] == "paper":
                 continue
-            ours = paper_interval(group.column(claim["column"]))
+            values = group.column(claim["column"])
+            ours = paper_interval(values)
             rows.append(
                 {"id": claim["id"], "rules": RULE_NAMES[job.rules], "system": job.system, "N": job.evaluations}
                 | {"paper": claim["paper"], "half": claim["half"]}
                 | spell("ours", ours)
                 | {"p": summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean)}
+                | {"p_shared": one_more(values, claim["paper"])}
             )
     return pd.DataFrame(rows)
+
+
+def one_more(values: np.ndarray, value: float) -> float:
+    """Return the p of a value as one more draw of what these were drawn from, by Student's prediction interval."""
+    spread = values.std(ddof=1) * np.sqrt(1 + 1 / values.size)
+    return float(2 * stats.t.sf(abs(value - values.mean()) / spread, values.size - 1)) if spread else float("nan")
 
 
 def crossings(records: Iterable[Record]) -> pd.DataFrame:

@@ -90,6 +90,12 @@ def test_explanations_by_hand():
     assert rewards.p.tolist()[1] == pytest.approx(1.0)
 
 
+def test_one_more_draw_against_the_formula():
+    values = np.array([1.0, 2.0, 3.0])  # standard deviation 1, so 2 + t √(4/3) is t away
+    assert audit.one_more(values, 2 + 4.302653 * np.sqrt(4 / 3)) == pytest.approx(0.05, abs=1e-6)
+    assert np.isnan(audit.one_more(np.ones(3), 2.0))
+
+
 def test_crossings_by_hand():
     spaql = records_of("SPAQL", curves=[np.full(100, 5.0)] * 3)
     released = records_of("SPAQL", curves=[np.full(100, 2.0)] * 3, rules="released")
