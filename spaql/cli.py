@@ -18,6 +18,10 @@ def main(arguments: list[str] | None = None) -> None:
     command = commands.add_parser("bench", help="measure the speed, as ratios within one run")
     command.set_defaults(run=bench)
 
+    command = commands.add_parser("claims", help="print the paper's claims with their verdicts")
+    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
+    command.set_defaults(run=claims)
+
     command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
     command.add_argument(
         "--scale",
@@ -28,7 +32,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo"),
+        choices=("xi", "long", "trpo", "ablation"),
         help="which of them, may be given several times (default: xi and long; trpo takes hours)",
     )
     command.add_argument(
@@ -71,6 +75,13 @@ def bench() -> None:
     from spaql.bench import main
 
     main()
+
+
+def claims(store: Path | None) -> None:
+    """Print the table of verdicts."""
+    from spaql.claims import as_text, verdicts
+
+    print(as_text(verdicts(store)))
 
 
 def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:

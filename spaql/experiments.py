@@ -17,7 +17,7 @@ import pandas as pd
 from spaql import files, results
 from spaql.agents import check_integer, check_number, check_rules, make_env
 from spaql.jobs import ALGORITHMS, FRESH, Job, Record, compute
-from spaql.learning import HISTORY, Rules
+from spaql.learning import HISTORY, RULES, Rules
 from spaql.progress import progress
 from spaql.statistics import welch_holm
 from spaql.systems import paper_family
@@ -55,30 +55,55 @@ TRPO_RUNS = {  # an iteration of TRPO is 4,000 samples; N does not apply
     "evaluations": {"Pendulum-v1": 1, "CartPole-v0": 1},
     "agents": 20,
 }
+# The text's rules with one of the released program's, by the name of the rule; and both whole sets.
+SWITCHES = {
+    name: RULES["paper"]._replace(**{name: released}) for name, released in RULES["released"]._asdict().items()
+} | RULES
+# The rules that an algorithm has no use for.
+UNUSED = {"AQL": {"distance", "heating", "reset", "normalisation"}, "SPAQL": {"distance"}, "SPAQL-TS": set()}
+ABLATION = {  # the long runs under other rules (each alone, then all), with another N, and the ξ study's 0 on CartPole
+    "parts": (
+        {"systems": ("Pendulum-v1", "CartPole-v0"), "rules": (*Rules._fields, "released")},
+        {"systems": ("CartPole-v0",), "rules": ("ties", "released"), "xi": 0, "iterations": 100, "evaluations": 20},
+        {"systems": ("CartPole-v0",), "rules": ("released",), "evaluations": 20},
+        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL", "SPAQL-TS"), "evaluations": 20},
+        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
+        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
+        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 100},
+        {"systems": ("spaql/Pendulum-v0",), "rules": ("released",)},
+    ),
+    "like": {"spaql/Pendulum-v0": "Pendulum-v1"},  # whose ξ and N it gets
+    "iterations": 2000,
+    "agents": 20,
+}
 # What a smaller scale replaces.
 SCALES: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {"xi": {}, "long": {}, "trpo": {}},
+    "paper": {"xi": {}, "long": {}, "trpo": {}, "ablation": {}},
     "quick": {
         "xi": {"agents": 10},
         "long": {"agents": 10, "iterations": 1000},
         "trpo": {"agents": 2, "iterations": 5},
+        "ablation": {"agents": 10, "iterations": 1000},
     },
     "smoke": {
         "xi": {"agents": 2, "iterations": 4, "xis": (0, 4, 160), "fresh": 20},
         "long": {"agents": 2, "iterations": 10, "fresh": 20},
         "trpo": {"agents": 2, "iterations": 1, "fresh": 20},
+        "ablation": {"agents": 2, "iterations": 10, "fresh": 20},
     },
 }
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of the paper's study "xi", "long" (both with the Random baseline) or "trpo" at a scale."""
+    """Return the agents of the paper's study "xi", "long" (both with the Random baseline), "trpo" or "ablation"."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
-    declared = {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS}
+    declared = {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS, "ablation": ABLATION}
     if study not in declared:
         raise ValueError(f"study must be one of {', '.join(declared)}, not {study!r}")
     plan = {"fresh": FRESH} | declared[study] | SCALES[scale][study]
+    if study == "ablation":
+        return ablation_jobs(plan, seed)
     jobs = []
     for system in plan["systems"]:
         if study == "xi":
@@ -98,6 +123,30 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
                 seed,
                 fresh=plan["fresh"],
                 record=study != "xi",
+            )
+    return jobs
+
+
+def ablation_jobs(plan: dict[str, Any], seed: int) -> list[Job]:
+    """Return the agents of the ablation, part by part."""
+    jobs = []
+    for part in plan["parts"]:
+        for system, algorithm, rules in itertools.product(
+            part["systems"], part.get("learners", LEARNERS), part["rules"]
+        ):
+            if rules in UNUSED[algorithm]:
+                continue
+            long = plan["like"].get(system, system)
+            jobs += make_jobs(
+                [algorithm],
+                [system],
+                [part.get("xi", LONG_RUNS["xis"][long][algorithm])],
+                plan["agents"],
+                min(part.get("iterations", plan["iterations"]), plan["iterations"]),
+                part.get("evaluations", LONG_RUNS["evaluations"][long]),
+                seed,
+                SWITCHES[rules],
+                plan["fresh"],
             )
     return jobs
 

@@ -1,5 +1,6 @@
 """Intervals and tests: pure functions of arrays, one number an agent."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -53,6 +54,17 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     return Interval(values.mean(), *map(float, found.confidence_interval))
 
 
+def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
+    """Return how much each of n agents weighs in each resample, a resample a row: times values, the resampled means."""
+    return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n
+
+
+def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.95) -> Interval:
+    """Return an estimate with the bootstrap's percentile interval; infinite values (never reached) take part."""
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+    return Interval(float(estimate), float(low), float(high))
+
+
 class Comparison(NamedTuple):
     """How two groups of agents compare."""
 
@@ -72,7 +84,9 @@ def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
     if first.std() == second.std() == 0.0:  # the test's limit: no doubt at all
         p = 1.0 if difference == 0.0 else 0.0
         return Comparison(difference, difference, difference, p, p, improvement)
-    test = stats.ttest_ind(first, second, equal_var=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Precision loss")  # one group may be constant: every agent at the maximum
+        test = stats.ttest_ind(first, second, equal_var=False)
     low, high = test.confidence_interval()
     return Comparison(difference, float(low), float(high), float(test.pvalue), float(test.pvalue), improvement)
 

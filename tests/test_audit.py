@@ -1,0 +1,189 @@
+"""The audit's frames on hand-made records, and its simulations against closed figures."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from scipy import stats
+
+from spaql import audit
+from spaql.claims import load_claims
+from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.jobs import Job, Record
+from spaql.learning import HISTORY
+from spaql.systems import compile_system, make_space
+
+
+def records_of(
+    algorithm, system="CartPole-v0", curves=(), rules="paper", evaluations=None, fresh=None, arms=10, xi=None
+):
+    """Return records of agents with these curves; each iteration takes 10 steps, and 90 more in rollouts."""
+    xi = LONG_RUNS["xis"][system].get(algorithm, 0) if xi is None else xi
+    evaluations = LONG_RUNS["evaluations"][system] if evaluations is None else evaluations
+    made = []
+    for agent, curve in enumerate(np.asarray(curves, float)):
+        history = np.zeros(len(curve), HISTORY)
+        history["rewards"], history["arms"], history["steps"], history["evaluation_steps"] = curve, arms, 10, 90
+        job = Job(algorithm, system, xi, len(curve), evaluations, 0, agent, SWITCHES[rules], record=rules == "paper")
+        mean = curve[-1] if fresh is None else fresh[agent]
+        made.append(Record(job, history, np.array([mean, 1.0]), np.zeros(0), {}, 1.0))
+    return made
+
+
+def test_best_against_fresh_by_hand():
+    spaql = records_of("SPAQL", curves=[[100, 196], [100, 198]], fresh=[190, 196])
+    other = records_of("AQL", curves=[[20, 20]] * 2) + records_of("SPAQL", curves=[[1, 2]] * 2, rules="ties")
+    (row,) = audit.best_against_fresh(spaql + other).itertuples()
+    assert (row.reported, row.fresh, row.bias, row.solved, row.solved_fresh) == (197, 193, 4, 2, 1)
+    assert row.bias_high - row.bias == pytest.approx(1.96 * 2 / np.sqrt(2))
+    more = audit.best_against_fresh(spaql + records_of("SPAQL", curves=[[1, 2]] * 2, evaluations=5))
+    assert more.N.tolist() == [5, 100]
+
+
+def test_ablation_by_hand():
+    rng = np.random.default_rng(0)
+    text = rng.normal(100, 1, (20, 3))
+    records = records_of("SPAQL", curves=text) + records_of("SPAQL", curves=text, rules="normalisation")
+    records += records_of("SPAQL", curves=text + 10, rules="ties", arms=30)
+    records += records_of("SPAQL", curves=text + 99, rules="ties", xi=0)  # no long run
+    frame = audit.ablation_table(records).set_index(["rule", "quantity"])
+    assert len(frame) == 6
+    ties = frame.loc["ties", "rewards"]
+    assert ties.difference == pytest.approx(10)
+    assert ties.low < 10 < ties.high
+    assert ties.p_holm < 1e-6
+    assert frame.loc["ties", "arms"].difference == 20
+    assert not ties.same
+    same = frame.loc["normalisation", "rewards"]
+    assert same.same
+    assert (same.difference, same.p_holm) == (0, 1)
+
+
+def test_the_declared_ablation_covers_what_the_frames_need():
+    jobs = paper_jobs("ablation")
+    switched = {(job.system, job.algorithm, audit.RULE_NAMES[job.rules]) for job in jobs if audit.is_long(job)}
+    for system in ("Pendulum-v1", "CartPole-v0"):
+        for algorithm, rules in (("AQL", 3), ("SPAQL", 6), ("SPAQL-TS", 7)):
+            assert len({cell for cell in switched if cell[:2] == (system, algorithm)}) == rules
+    zero = {(job.algorithm, audit.RULE_NAMES[job.rules]) for job in jobs if job.iterations == XI_STUDY["iterations"]}
+    assert zero == {(name, rules) for name in ("AQL", "SPAQL", "SPAQL-TS") for rules in ("ties", "released")}
+    assert all(set(rules._fields) == set(SWITCHES["paper"]._fields) for rules in SWITCHES.values())
+    assert all(len(set(SWITCHES[name]) ^ set(SWITCHES["paper"])) == 2 for name in SWITCHES["paper"]._fields)
+
+
+def test_xi_zero_by_hand():
+    made = [records_of("SPAQL", curves=[[1, mean]] * 2, rules=r, xi=0) for r, mean in (("ties", 24), ("paper", 150))]
+    long = records_of("SPAQL", curves=[[3.0] * 2000])
+    frame = audit.xi_zero(sum(made, long))
+    assert frame[["algorithm", "rules", "rewards"]].to_numpy().tolist() == [
+        ["SPAQL", "paper", 150],
+        ["SPAQL", "ties", 24],
+    ]
+
+
+def test_explanations_by_hand():
+    near, far = 192.57 + np.linspace(-2, 2, 20)[:, None], 150 + np.linspace(-2, 2, 20)[:, None]
+    records = records_of("SPAQL", curves=far) + records_of("SPAQL", curves=near, rules="released", evaluations=20)
+    frame = audit.explanations(records + records_of("SPAQL", curves=near, rules="ties"))
+    rewards = frame[frame.id == "cartpole-rewards-spaql"]
+    assert rewards[["rules", "N"]].to_numpy().tolist() == [["paper", 100], ["released", 20]]
+    assert rewards.p.tolist()[0] < 1e-6
+    assert rewards.p.tolist()[1] == pytest.approx(1.0)
+
+
+def test_one_more_draw_against_the_formula():
+    values = np.array([1.0, 2.0, 3.0])  # standard deviation 1, so 2 + t √(4/3) is t away
+    assert audit.one_more(values, 2 + 4.302653 * np.sqrt(4 / 3)) == pytest.approx(0.05, abs=1e-6)
+    assert np.isnan(audit.one_more(np.ones(3), 2.0))
+
+
+def test_crossings_by_hand():
+    spaql = records_of("SPAQL", curves=[np.full(100, 5.0)] * 3)
+    released = records_of("SPAQL", curves=[np.full(100, 2.0)] * 3, rules="released")
+    trpo = [r._replace(job=r.job._replace(xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
+    for record in trpo:
+        record.history["steps"] = 4000
+    frame = audit.crossings(spaql + released + trpo)
+    assert frame[["rules", "batch"]].to_numpy().tolist() == [["paper", 60], ["released", 40]]
+
+
+def test_samples_by_hand():
+    spaql = records_of("SPAQL", curves=[[50, 120, 160], [100, 120, 130], [10, 110, 155]])
+    frame = audit.samples_table(spaql, {"CartPole-v0": (100.0, 150.0, 195.0)}).set_index(["threshold", "counted"])
+    assert frame.samples[100.0, "training"] == 20  # iterations 2, 1 and 2
+    assert frame.samples[100.0, "all"] == 200
+    assert frame.reached[150.0, "all"] == pytest.approx(2 / 3)
+    assert frame.samples[150.0, "training"] == 30
+    assert frame.samples_high[150.0, "training"] == np.inf  # resamples in which most agents never get there
+    assert frame.samples[195.0, "all"] == np.inf
+
+
+def test_a_budget_by_hand():
+    frame = audit.at_budget(records_of("SPAQL", curves=[[1, 2, 3], [2, 3, 4]]), budget=200).set_index("counted")
+    assert (frame.rewards["training"], frame.rewards["all"]) == (3.5, 2.5)  # 20 iterations fit, and 2
+    aql = audit.at_budget(records_of("AQL", curves=[[1, 2, 3]] * 2), budget=200).set_index("counted")
+    assert aql.rewards["all"] == 3  # AQL does not need its rollouts
+
+
+def test_probability_of_improvement_by_hand():
+    records = records_of("SPAQL", curves=[[3], [5]], fresh=[1, 1]) + records_of("AQL", curves=[[4], [1]])
+    frame = audit.improvement_table(records).set_index("quantity")
+    assert frame.loc["rewards", ["first", "second", "probability"]].tolist() == ["SPAQL", "AQL", 0.75]
+    assert frame.probability["fresh"] == 0.25
+    assert (frame.probability_low <= frame.probability).all()
+
+
+@pytest.fixture(scope="module")
+def replications():
+    return audit.random_row(replications=60)
+
+
+def test_the_random_row_under_each_hypothesis(replications):
+    cells = replications.groupby(["torque", "starts"])[["mean", "half"]].mean()
+    assert cells["mean"]["two-way", "independent"] == pytest.approx(-1228, abs=8)
+    assert cells["mean"]["one-way", "independent"] == pytest.approx(-1352, abs=8)
+    assert cells.half["one-way", "shared"] == pytest.approx(6.4, abs=0.8)
+    assert cells.half["two-way", "shared"] == pytest.approx(10.7, abs=1.0)
+    # Where starts are independent the half-interval tells how far the mean goes astray; where shared it does not.
+    astray = replications.groupby(["torque", "starts"])["mean"].std() * 1.96
+    assert astray["one-way", "independent"] == pytest.approx(cells.half["one-way", "independent"], rel=0.25)
+    assert astray["one-way", "shared"] > 5 * cells.half["one-way", "shared"]
+
+
+def test_only_the_released_programs_random_fits_the_papers(replications):
+    fits = audit.random_fit(replications).set_index(["torque", "starts"])[["mean_fits", "half_fits"]].min(axis=1)
+    assert fits.idxmax() == ("one-way", "shared")
+    assert fits["one-way", "shared"] > 0.1
+    assert (fits.drop(("one-way", "shared")) < 0.05).all()
+
+
+def test_random_rollouts_are_gymnasiums():
+    env = gym.make("Pendulum-v1")
+    env.reset(seed=3)
+    start = env.unwrapped.state.copy()
+    total = sum(env.step(np.array([2.0], np.float32))[1] for _ in range(200))
+    space = make_space(env)
+    means = np.empty(1)
+    starts = np.array([[start]])
+    audit.random_means(compile_system(env, space), starts, np.random.default_rng(0), np.empty(3), 1.0, means)
+    assert means[0] == pytest.approx(total, rel=1e-9)
+
+
+def test_the_tail_shares_are_two_sided():
+    claim = next(claim for claim in load_claims() if claim["id"] == "pendulum-rewards-random")
+    quantiles = stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    frame = audit.pd.DataFrame(
+        {"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]}
+    )
+    fit = audit.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
+    assert fit.mean_fits == pytest.approx(1.0)
+    assert fit.half_fits == pytest.approx(0.05)
+
+
+def test_the_deviations_name_claims_that_exist():
+    frame = audit.deviations()
+    assert frame.id.is_unique
+    ids = {claim["id"] for claim in load_claims()}
+    assert all(affected and set(affected) <= ids for affected in frame.affects)
+    assert (frame[["topic", "paper", "ours", "reason"]].map(len) > 0).all(axis=None)
+    with pytest.raises(ValueError, match="no claim"):
+        audit.matching(["pendulum-*", "acrobot-*"])
