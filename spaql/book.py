@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from spaql import figures, trpo
+from spaql import claims, figures, trpo
 from spaql.agents import SPAQLTS
 from spaql.bench import markdown
 from spaql.experiments import finals, histories, load_stored, paper_jobs
@@ -187,6 +187,7 @@ def substitutions(folder: Path) -> dict[str, str]:
     }
     caption = "CartPole: cumulative reward against batches of 200 samples, means over 20 agents with 95 % intervals."
     return drawn | {
+        "claims_summary": f"**{claims.summary(claims.verdicts())}**",
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
         "glance_figure": save(

@@ -83,7 +83,8 @@ def name_panel(axes: Axes, name: str, weight: str = "bold") -> None:
 def legend_above(figure: Figure, axes: Axes) -> None:
     """Put the legend above the panels, where it hides nothing."""
     handles, labels = axes.get_legend_handles_labels()
-    columns = len(labels) if len(labels) <= 4 else 3
+    widest = max(map(len, labels))
+    columns = min(len(labels), 2 if widest > 20 else 3 if len(labels) > 4 else 4)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6)
 
 

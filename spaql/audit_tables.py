@@ -1,0 +1,143 @@
+"""The tables of the audit: frames of `spaql.claims` and `spaql.audit` in, tables of the book out."""
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from spaql.claims import DIFFERS, show_ours
+from spaql.figures import SYSTEM_NAMES
+from spaql.tables import Table, number, plus_minus
+
+NAMES = SYSTEM_NAMES | {"spaql/Pendulum-v0": "Pendulum-v0"}
+
+
+def between(row: pd.Series, column: str, digits: int = 1) -> str:
+    """Return a column with the ends of its interval, as text."""
+    if not math.isfinite(row[column]):
+        return "never"
+    low, high = (number(row[f"{column}_{end}"], digits).replace("inf", "∞") for end in ("low", "high"))
+    return f"{number(row[column], digits)} [{low}, {high}]"
+
+
+def small(p: float) -> str:
+    """Return a p-value in few characters."""
+    return "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
+
+
+def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return every claim with its verdict."""
+    rows = [
+        {
+            "claim": row.statement,
+            "paper": row.said.replace("-", "−"),
+            "ours": show_ours(row).replace("-", "−"),
+            "test": row.test,
+            "p (Holm)": small(row.p_holm),
+            "verdict": f"**{row.verdict}**" + (f" ({row.direction})" if row.direction else ""),
+            "why": row.why,
+            "id": f"`{row.id}`",
+        }
+        for row in frame.itertuples()
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the reported rewards, the fresh ones and the bias."""
+    rows = []
+    for _, row in frame.iterrows():
+        solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} and {row.solved_fresh:.0f} of {row.agents}"
+        rows.append(
+            {"system": NAMES[row.system], "": row.algorithm, "N": str(row.N)}
+            | {column: between(row, column) for column in ("reported", "fresh", "bias")}
+            | {"solved, reported and fresh": solved}
+        )
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def interval_table(frame: pd.DataFrame, columns: Iterable[str], caption: str, name: str) -> Table:
+    """Return a frame with its intervals as text."""
+    columns = list(columns)
+    kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in columns)]
+    texts = {column: [between(row, column) for _, row in frame.iterrows()] for column in columns}
+    return Table(frame[kept].assign(**texts), caption, name)
+
+
+def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how well each hypothesis fits the paper's row for Random."""
+    rows = [
+        {
+            "torque": row.torque,
+            "starts": row.starts,
+            "mean": between(row, "mean"),
+            "as far out": f"{100 * row.mean_fits:.0f} %",
+            "half-interval": between(row, "half"),
+            "as far out ": f"{100 * row.half_fits:.0f} %",
+        }
+        for _, row in frame.iterrows()
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the numbers that differ from the paper's beside ours under every variant."""
+    statements = verdicts[verdicts.verdict == DIFFERS].set_index("id").statement
+    rows = [
+        {
+            "number": statements[row.id].split(" at the end")[0] + f" on {statements[row.id].rpartition(' on ')[2]}",
+            "paper": plus_minus(row.paper, row.half, 1),
+            "system": NAMES[row.system],
+            "rules": row.rules,
+            "N": str(row.N),
+            "ours": between(row, "ours"),
+            "p": small(row.p),
+            "p, one more agent": small(row.p_shared),
+        }
+        for _, row in frame[frame.id.isin(statements.index)].iterrows()
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how many samples it takes to reach thresholds, training alone and everything counted."""
+    rows = []
+    for (system, threshold, algorithm), cell in frame.groupby(["system", "threshold", "algorithm"], sort=False):
+        if not cell.reached.any():
+            continue
+        counted = {row.counted: between(row, "samples", 0) for _, row in cell.iterrows()}
+        rows.append(
+            {"system": NAMES[system], "reward": number(threshold, 0), "": algorithm}
+            | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
+            | {"training": counted["training"], "everything": counted["all"]}
+        )
+    ordered = sorted(rows, key=lambda row: (row["system"], float(row["reward"].replace("−", "-"))))
+    return Table(pd.DataFrame(ordered), caption, name)
+
+
+def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the rewards when a budget of samples is spent, training alone and everything counted."""
+    rows = []
+    for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
+        both = {row.counted: row for _, row in cell.iterrows()}
+        rows.append(
+            {"system": NAMES[system], "": algorithm}
+            | {"training": between(both["training"], "rewards"), "everything": between(both["all"], "rewards")}
+            | {"iterations that everything allows": number(both["all"].iterations, 0)}
+        )
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def deviations_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the register of deviations."""
+    rows = [
+        {
+            "what": row.topic,
+            "paper": row.paper,
+            "here": row.ours,
+            "because": row.reason,
+            "can affect": ", ".join(f"`{claim}`" for claim in row.affects),
+        }
+        for row in frame.itertuples()
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
