@@ -192,11 +192,16 @@ def same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measure
 
 def count(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare how many agents reach a threshold with the paper's number, by Fisher's exact test."""
-    values = pooled(groups, claim["group"], column)
+    return count_reached(claim, pooled(groups, claim["group"], column))
+
+
+def count_reached(claim: dict, values: np.ndarray) -> Measured:
+    """Compare how many of these values reach a claim's threshold with the paper's number."""
     reached, n = int(np.sum(values >= claim["threshold"])), values.size
     p = stats.fisher_exact([[reached, n - reached], [claim["paper"], AGENTS - claim["paper"]]]).pvalue
     low, high = stats.binomtest(reached, n).proportion_ci()
-    return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (reached / n - claim["paper"] / 20,))
+    sign = reached / n - claim["paper"] / AGENTS
+    return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (sign,))
 
 
 def gain(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:

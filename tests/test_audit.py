@@ -89,6 +89,9 @@ def test_explanations_by_hand():
     assert rewards[["rules", "N"]].to_numpy().tolist() == [["paper", 100], ["released", 20]]
     assert rewards.p.tolist()[0] < 1e-6
     assert rewards.p.tolist()[1] == pytest.approx(1.0)
+    solved = frame[frame.id == "cartpole-solved-spaql"]
+    assert solved.ours.tolist() == [0, 0]
+    assert solved.p.tolist() == pytest.approx([1.0, 1.0])  # none of 20 against 1 of 20
 
 
 def test_one_more_draw_against_the_formula():
@@ -212,6 +215,10 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
             assert frame.p[f"pendulum-rewards-{name}", *rules] < 0.001
         assert frame.ours["pendulum-rewards-ts", *rules] > frame.ours["pendulum-rewards-ts", "paper", "Pendulum-v1", 20]
         assert frame.p_shared["pendulum-rewards-aql", *rules] >= 0.05
+    # The script's default of 20 rollouts would have let many more SPAQL agents solve CartPole than the paper counts.
+    for rules in ("paper", "released"):
+        assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 20] < 0.01
+        assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 100] >= 0.05
     table = audit.ablation_table(stored)
     spaql = table[(table.system == "Pendulum-v1") & (table.algorithm == "SPAQL") & (table.quantity == "rewards")]
     paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
