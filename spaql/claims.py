@@ -478,13 +478,24 @@ def summary(frame: pd.DataFrame) -> str:
     )
 
 
+# What stands before and after the values of a kind, and how many digits they have.
+SHOWN = {
+    "spread": ("f = ", "", 2),
+    "lost": ("share ", "", 2),
+    "ratio": ("", " times", 1),
+    "crossing": ("batch ", "", 0),
+    "count": ("", f" of {AGENTS}", 0),
+    "same order": ("", " pairs alike", 0),
+}
+
+
 def show_ours(row: Any) -> str:
-    """Return our value with its interval, in few characters."""
+    """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
     if np.isnan(row.ours):
         return "-"
-    digits = 0 if max(abs(row.ours), abs(row.ours if np.isnan(row.low) else row.low)) >= 10_000 else 2
-    text = f"{row.ours:,.{digits}f}"
-    return text if np.isnan(row.low) else f"{text} [{row.low:,.{digits}f}, {row.high:,.{digits}f}]"
+    before, after, digits = SHOWN.get(row.kind, ("", "", 0 if abs(row.ours) >= 10_000 else 2))
+    interval = "" if np.isnan(row.low) else f" [{row.low:,.{digits}f}, {row.high:,.{digits}f}]"
+    return f"{before}{row.ours:,.{digits}f}{after}{interval}"
 
 
 def as_text(frame: pd.DataFrame) -> str:
