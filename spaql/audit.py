@@ -15,7 +15,7 @@ from scipy import stats
 
 from spaql import results
 from spaql.agents import make_env
-from spaql.claims import AGENTS, Group, first_crossing, load_claims, make_group, summary_p
+from spaql.claims import AGENTS, Group, count_reached, first_crossing, load_claims, make_group, summary_p
 from spaql.compiling import entry
 from spaql.experiments import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, histories
 from spaql.jobs import Job, Record
@@ -146,34 +146,35 @@ def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def explanations(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the numbers of the paper's tables next to ours under every set of rules, system and N that was run.
+    """Return the paper's numbers and counts next to ours under both whole sets of rules, every system and N run.
 
-    A row a number and variant: the paper's value, ours with its interval, and two p-values, neither corrected: small
-    ones rule a variant out, large ones leave it in.  `p` is Welch's test from the paper's summary.  `p_shared` takes
-    the paper's agents to share their starts, so that their mean is known no better than one agent's: it asks whether
-    the paper's value could be one more of ours.
+    A row a claim and variant: the paper's value, ours with its interval, and two p-values, neither corrected: small
+    ones rule a variant out, large ones leave it in.  `p` is that of the claim's own test.  `p_shared`, for numbers,
+    takes the paper's agents to share their starts, so that their mean is known no better than one agent's: it asks
+    whether the paper's value could be one more of ours.
     """
-    like = ABLATION["like"]
     groups = gather(records)
     rows = []
-    for claim in (claim for claim in load_claims() if claim["kind"] == "number"):
+    for claim in (claim for claim in load_claims() if claim["kind"] in ("number", "count")):
         _, system, algorithm = claim["group"].split(", ")
         for job, group in groups.items():
-            whole = RULE_NAMES[job.rules] in ("paper", "released")
-            if (like.get(job.system, job.system), job.algorithm, whole) != (system, algorithm, True):
+            rules = RULE_NAMES[job.rules]
+            alike = ABLATION["like"].get(job.system, job.system), job.algorithm
+            xi = LONG_RUNS["xis"][system].get(algorithm, 0)
+            if rules not in ("paper", "released") or alike != (system, algorithm) or job.xi != xi:
                 continue
-            if algorithm in LEARNERS and job.xi != LONG_RUNS["xis"][system][algorithm]:
-                continue
-            if job.evaluations != LONG_RUNS["evaluations"][system] and RULE_NAMES[job.rules] == "paper":
-                continue
-            values = group.column(claim["column"])
-            ours = paper_interval(values)
+            values = group.column(claim.get("column", "rewards"))
+            if claim["kind"] == "number":
+                ours, shared = paper_interval(values), one_more(values, claim["paper"])
+                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean)
+            else:
+                ours, _, (p,), *_ = count_reached(claim, values)
+                shared = np.nan
             rows.append(
-                {"id": claim["id"], "rules": RULE_NAMES[job.rules], "system": job.system, "N": job.evaluations}
-                | {"paper": claim["paper"], "half": claim["half"]}
+                {"id": claim["id"], "rules": rules, "system": job.system, "N": job.evaluations}
+                | {"paper": claim["paper"], "half": claim.get("half", np.nan)}
                 | spell("ours", ours)
-                | {"p": summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean)}
-                | {"p_shared": one_more(values, claim["paper"])}
+                | {"p": p, "p_shared": shared}
             )
     return pd.DataFrame(rows)
 

@@ -192,11 +192,16 @@ def same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measure
 
 def count(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare how many agents reach a threshold with the paper's number, by Fisher's exact test."""
-    values = pooled(groups, claim["group"], column)
+    return count_reached(claim, pooled(groups, claim["group"], column))
+
+
+def count_reached(claim: dict, values: np.ndarray) -> Measured:
+    """Compare how many of these values reach a claim's threshold with the paper's number."""
     reached, n = int(np.sum(values >= claim["threshold"])), values.size
     p = stats.fisher_exact([[reached, n - reached], [claim["paper"], AGENTS - claim["paper"]]]).pvalue
     low, high = stats.binomtest(reached, n).proportion_ci()
-    return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (reached / n - claim["paper"] / 20,))
+    sign = reached / n - claim["paper"] / AGENTS
+    return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (sign,))
 
 
 def gain(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
@@ -473,13 +478,24 @@ def summary(frame: pd.DataFrame) -> str:
     )
 
 
+# What stands before and after the values of a kind, and how many digits they have.
+SHOWN = {
+    "spread": ("f = ", "", 2),
+    "lost": ("share ", "", 2),
+    "ratio": ("", " times", 1),
+    "crossing": ("batch ", "", 0),
+    "count": ("", f" of {AGENTS}", 0),
+    "same order": ("", " pairs alike", 0),
+}
+
+
 def show_ours(row: Any) -> str:
-    """Return our value with its interval, in few characters."""
+    """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
     if np.isnan(row.ours):
         return "-"
-    digits = 0 if max(abs(row.ours), abs(row.ours if np.isnan(row.low) else row.low)) >= 10_000 else 2
-    text = f"{row.ours:,.{digits}f}"
-    return text if np.isnan(row.low) else f"{text} [{row.low:,.{digits}f}, {row.high:,.{digits}f}]"
+    before, after, digits = SHOWN.get(row.kind, ("", "", 0 if abs(row.ours) >= 10_000 else 2))
+    interval = "" if np.isnan(row.low) else f" [{row.low:,.{digits}f}, {row.high:,.{digits}f}]"
+    return f"{before}{row.ours:,.{digits}f}{after}{interval}"
 
 
 def as_text(frame: pd.DataFrame) -> str:

@@ -7,9 +7,10 @@ from scipy import stats
 
 from spaql import audit
 from spaql.claims import load_claims
-from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, load_stored, paper_jobs
 from spaql.jobs import Job, Record
 from spaql.learning import HISTORY
+from spaql.results import default_store
 from spaql.systems import compile_system, make_space
 
 
@@ -88,6 +89,9 @@ def test_explanations_by_hand():
     assert rewards[["rules", "N"]].to_numpy().tolist() == [["paper", 100], ["released", 20]]
     assert rewards.p.tolist()[0] < 1e-6
     assert rewards.p.tolist()[1] == pytest.approx(1.0)
+    solved = frame[frame.id == "cartpole-solved-spaql"]
+    assert solved.ours.tolist() == [0, 0]
+    assert solved.p.tolist() == pytest.approx([1.0, 1.0])  # none of 20 against 1 of 20
 
 
 def test_one_more_draw_against_the_formula():
@@ -187,3 +191,62 @@ def test_the_deviations_name_claims_that_exist():
     assert (frame[["topic", "paper", "ours", "reason"]].map(len) > 0).all(axis=None)
     with pytest.raises(ValueError, match="no claim"):
         audit.matching(["pendulum-*", "acrobot-*"])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The stored ablation: what claims.toml says of it
+
+
+@pytest.fixture(scope="module")
+def stored():
+    zero = [job for job in paper_jobs("xi") if job.system == "CartPole-v0" and job.xi == 0]
+    jobs = [*paper_jobs("long"), *paper_jobs("ablation"), *zero]
+    records, missing = load_stored(jobs, default_store(), repair=False)
+    assert not missing
+    return list(records.values())
+
+
+def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
+    frame = audit.explanations(stored).set_index(["id", "rules", "system", "N"])
+    v1, v0 = ("released", "Pendulum-v1", 20), ("released", "spaql/Pendulum-v0", 20)
+    assert frame.p["pendulum-arms-ts", *v1] >= 0.05
+    for rules in (v1, v0):
+        for name in ("aql", "spaql", "ts"):
+            assert frame.p[f"pendulum-rewards-{name}", *rules] < 0.001
+        assert frame.ours["pendulum-rewards-ts", *rules] > frame.ours["pendulum-rewards-ts", "paper", "Pendulum-v1", 20]
+        assert frame.p_shared["pendulum-rewards-aql", *rules] >= 0.05
+    # The script's default of 20 rollouts would have let many more SPAQL agents solve CartPole than the paper counts.
+    for rules in ("paper", "released"):
+        assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 20] < 0.01
+        assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 100] >= 0.05
+    table = audit.ablation_table(stored)
+    spaql = table[(table.system == "Pendulum-v1") & (table.algorithm == "SPAQL") & (table.quantity == "rewards")]
+    paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
+    assert len(spaql) == 6
+    assert (spaql.released > paper + 100).all()
+
+
+def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
+    groups = {(job.system, job.algorithm, audit.RULE_NAMES[job.rules]): g for job, g in audit.gather(stored).items()}
+    one, other = (groups["Pendulum-v1", name, "released"].rewards for name in ("SPAQL", "SPAQL-TS"))
+    assert stats.ttest_ind(one, other, equal_var=False).pvalue >= 0.05
+
+
+def test_ties_alone_make_xi_zero_ruin_spaql_and_aql_but_not_spaql_ts(stored):
+    frame = audit.xi_zero(stored).set_index(["algorithm", "rules"]).rewards
+    random = np.mean([r.history["rewards"][-1] for r in stored if r.job[:3] == ("Random", "CartPole-v0", 0)])
+    for rules in ("ties", "released"):
+        assert frame["SPAQL", rules] == pytest.approx(random, rel=0.1)
+        assert frame["AQL", rules] < 0.6 * random
+        assert frame["SPAQL-TS", rules] > 7 * random
+    assert frame["SPAQL", "paper"] > 6 * random
+
+
+def test_the_bias_shrinks_with_the_number_of_rollouts(stored):
+    frame = audit.best_against_fresh(stored)
+    long = frame[(frame.algorithm == "SPAQL") & (frame.iterations == LONG_RUNS["iterations"])]
+    for system in ("Pendulum-v1", "CartPole-v0"):
+        rows = long[long.system == system]
+        assert rows.N.tolist() == [5, 20, 100]
+        assert rows.bias.is_monotonic_decreasing
+        assert (rows.bias_low > 0).all()
