@@ -18,7 +18,6 @@ from spaql.bench import markdown
 from spaql.experiments import finals, histories, load_stored, paper_jobs
 from spaql.figures import SYSTEM_NAMES
 from spaql.jobs import Record
-from spaql.paper import RESULTS
 from spaql.results import default_store
 from spaql.statistics import SOLVED
 from spaql.tables import Table, number, parameter_table, plus_minus, spread
@@ -68,7 +67,7 @@ def glance_table(ends: pd.DataFrame) -> Table:
     """Return the results of all systems in brief."""
     rows = []
     for (system, algorithm), mine in ends.groupby(["system", "algorithm"], sort=False):
-        paper = RESULTS.get(system, {}).get(algorithm, {})
+        paper = claims.paper_results().get(system, {}).get(algorithm, {})
         rows.append(
             {
                 "system": SYSTEM_NAMES[system],

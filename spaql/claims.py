@@ -44,6 +44,17 @@ def load_claims() -> tuple[dict[str, Any], ...]:
     return tuple(tomllib.loads((Path(__file__).with_name("claims.toml")).read_text(encoding="utf-8"))["claim"])
 
 
+def paper_results() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
+    """Return the paper's two results tables: by system, algorithm and column the mean and the half-interval."""
+    tables: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
+    for claim in load_claims():
+        if claim["kind"] == "number":
+            _, system, algorithm = claim["group"].split(", ")
+            cell = tables.setdefault(system, {}).setdefault(algorithm, {})
+            cell[claim["column"]] = claim["paper"], claim["half"]
+    return tables
+
+
 class Group(NamedTuple):
     """What a group of agents ended with, a number an agent, and its learning curves."""
 

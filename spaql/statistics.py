@@ -145,24 +145,3 @@ def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool =
     spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
     spent = spent.groupby(ordered.agent).cumsum()
     return spent.where(ordered.rewards >= target).groupby(ordered.agent).min()
-
-
-def overtakes_after(histories: pd.DataFrame, late: str, early: str) -> float | None:
-    """Return after how many batches of 200 samples an algorithm's mean reward is above another's for good.
-
-    Batches are counted as the paper does: an iteration is one, also if its episode ended early, and one of TRPO's as
-    many as its samples make.  None if the algorithm is not above the other at the end.
-    """
-    curves = []
-    for name in (late, early):
-        chosen = histories[histories.algorithm == name]
-        means = chosen.groupby("iteration")[["rewards", "steps"]].mean()
-        samples = means.steps if name.startswith("TRPO") else pd.Series(200.0, means.index)
-        curves.append((samples.cumsum().to_numpy() / 200, means.rewards.to_numpy()))
-    (x, y), (x_other, y_other) = curves
-    # The other's reward as it was when a batch of this one ended.
-    behind = y <= y_other[np.clip(np.searchsorted(x_other, x, side="right") - 1, 0, None)]
-    if behind[-1]:
-        return None
-    first = np.flatnonzero(behind)[-1] + 1 if behind.any() else 0
-    return float(x[first])

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
+from spaql.claims import paper_results
 from spaql.experiments import LONG_RUNS, SCALES, XI_STUDY, finals, scale_of
 from spaql.figures import SYSTEM_NAMES, present
 from spaql.jobs import Record
-from spaql.paper import RESULTS
 from spaql.statistics import SOLVED, Comparison, paper_interval
 
 
@@ -78,7 +78,7 @@ def results_table(records: Iterable[Record], caption: str, name: str) -> Table:
     """
     frame = finals(list(records))
     system = frame.system.iloc[0]
-    paper = RESULTS.get(system, {})
+    paper = paper_results().get(system, {})
     rows = []
     for algorithm in present(frame):
         mine, theirs = frame[frame.algorithm == algorithm], paper.get(algorithm, {})
