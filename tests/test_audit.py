@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from spaql import audit
-from spaql.claims import load_claims
+from spaql.claims import load_claims, load_groups
 from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, load_stored, paper_jobs
 from spaql.jobs import Job, Record
 from spaql.learning import HISTORY
@@ -224,6 +224,12 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
     paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
     assert len(spaql) == 6
     assert (spaql.released > paper + 100).all()
+
+
+def test_the_sentence_about_trpos_start_follows_from_the_stored_results():
+    trpo = load_groups(studies=["trpo"])["trpo", "Pendulum-v1", "TRPO", 0.0]
+    paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
+    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= paper)] > 400
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
