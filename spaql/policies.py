@@ -1,0 +1,352 @@
+"""Policies a person can read: the greedy policy as a table of state cells and as a decision tree.
+
+The leaf cells of a partition tile the state space, and each knows its best ball: together they are the greedy policy.
+Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
+"""
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from spaql import learning, results
+from spaql.agents import Agent
+from spaql.jobs import ALGORITHMS, Job, seeds
+from spaql.partition import BALLS, CELLS, NONE
+from spaql.systems import Space, standardise
+from spaql.trees import LEAF, Tree, Variables, variables_of
+
+
+class Policy:
+    """The greedy policy of an agent, for one time step if it depends on time; `policy_of` makes it.
+
+    It stays what it is when the agent goes on learning.  It takes every observation as mapped to the standard space;
+    the released program does not map the first of an episode (see `Rules`), so with that rule the agent itself may act
+    otherwise there.
+    """
+
+    def __init__(self, agent: Agent, root: int):
+        best = agent._best
+        self.env = agent.env
+        self.variables: Variables = variables_of(agent.env, agent._space)
+        self._space: Space = agent._space
+        self._root = root
+        self._balls = best.balls[: best.counts[BALLS]].copy()
+        self._low, self._high = best.low[: best.counts[BALLS]].copy(), best.high[: best.counts[BALLS]].copy()
+        self._cells = best.cells[: best.counts[CELLS]].copy()
+
+    def __repr__(self) -> str:
+        return f"Policy({len(self.cells().best)} cells of {', '.join(self.variables.observed)})"
+
+    def cells(self) -> "Cells":
+        """Return the leaf cells of the state space, each with its best ball, not joined."""
+        dimensions = len(self._space.centre)
+        low, high, best = [], [], []
+        stack = [(self._root, np.full(dimensions, -1.0), 2.0)]
+        while stack:
+            cell, corner, width = stack.pop()
+            children = self._cells["children"][cell]
+            if children == NONE:
+                low.append(corner)
+                high.append(corner + width)
+                best.append(self._cells["best"][cell])
+                continue
+            for half in reversed(range(2**dimensions)):
+                upper = (half >> np.arange(dimensions)) & 1
+                stack.append((children + half, corner + upper * width / 2, width / 2))
+        return Cells(np.array(low), np.array(high), np.array(best))
+
+    def table(self, merge: bool = True, deterministic: bool = False) -> pd.DataFrame:
+        """Return a row a state cell, in the system's own units.
+
+        Parameters
+        ----------
+        merge
+            Join neighbours that do the same and together are a box.
+        deterministic
+            Take only the middle action of a ball, as `predict(deterministic=True)` does, which joins more.
+
+        Returns
+        -------
+        frame
+            For each variable v of the observation the bounds `v_low` (which belongs to the cell) and `v_high` (which
+            does not, unless it is the end of the space).  For continuous actions `low`, `high` and `centre` of the
+            interval the policy draws from; for discrete ones `actions`, the numbers it draws from, and `centre`, all
+            in words in `label`.  `q` and `visits` are the best ball's Q(B) and n(B), which includes the visits it
+            inherited; of joined cells q is the mean by volume in the standard space, visits the sum over their balls,
+            and `cells` their number.  `frame.attrs["units"]` holds the units.
+        """
+        cells = self.cells()
+        intervals = self._intervals(deterministic)[cells.best]
+        groups = join(cells, intervals) if merge else [[i] for i in range(len(cells.best))]
+        volume = np.prod(cells.high - cells.low, axis=1)
+        first = np.array([group[0] for group in groups])
+        frame = {}
+        for i, name in enumerate(self.variables.observed):
+            frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
+            frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
+        frame |= self._actions(intervals[first])
+        q = self._balls["q"][cells.best]
+        frame["q"] = [np.average(q[group], weights=volume[group]) for group in groups]
+        frame["visits"] = [int(self._balls["visits"][np.unique(cells.best[group])].sum()) for group in groups]
+        frame["cells"] = [len(group) for group in groups]
+        result = pd.DataFrame(frame)
+        observed = zip(self.variables.observed, self.variables.units, strict=True)
+        units = {f"{name}_{end}": unit for name, unit in observed for end in ("low", "high")}
+        result.attrs["units"] = units | dict.fromkeys(("low", "high", "centre"), self.variables.action_unit)
+        return result
+
+    def tree(self, deterministic: bool = True) -> Tree:
+        """Return the exact decision tree: its action is the policy's on every observation.
+
+        Every threshold is the least float whose image in the standard space lies in the upper half of a cell, so the
+        tree and the partition agree to the last bit.  Each cell asks its variables in the order that needs the fewest
+        leaves, and what both answers agree on is not asked.
+
+        Parameters
+        ----------
+        deterministic
+            Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
+        """
+        return make_tree(self, deterministic)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _intervals(self, deterministic: bool) -> np.ndarray:
+        """Each ball's actions in the standard space, as rows of lower and upper bounds."""
+        low, high = self._low, self._high
+        if deterministic:
+            middle = (low + high) / 2
+            low, high = (np.floor(middle), np.floor(middle) + 1) if self._space.actions else (middle, middle)
+        return np.stack((low, high), axis=1)
+
+    def _actions(self, intervals: np.ndarray) -> dict[str, Any]:
+        """The table's columns that say what a cell does."""
+        low, high = intervals[:, 0], intervals[:, 1]
+        names = self.variables
+        if names.box is None:
+            runs = [range(int(a), int(b)) for a, b in zip(low[:, 0], high[:, 0], strict=True)]
+            unit = f" {names.action_unit}" if names.action_unit else ""
+            return {
+                "actions": [tuple(i + names.start for i in run) for run in runs],
+                "label": [" or ".join(f"{names.choices[i]:+g}{unit}" for i in run) for run in runs],
+                "centre": [names.choices[int((run.start + run.stop) / 2)] for run in runs],
+            }
+        centre, half = np.array(self._space.action_centre), np.array(self._space.action_half)
+        ends = {"low": low, "high": high, "centre": (low + high) / 2}
+        columns = {}
+        for name, bound in ends.items():
+            for i in range(len(half)):
+                columns[name if len(half) == 1 else f"{name}_{i}"] = centre[i] + half[i] * bound[:, i]
+        return columns
+
+    def _unmap(self, axis: int, standard: np.ndarray) -> np.ndarray:
+        """Return the observed variable for values of a coordinate of the standard space."""
+        if np.isfinite(self._space.half[axis]):
+            return self._space.centre[axis] + self._space.half[axis] * standard
+        with np.errstate(divide="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
+            return np.arctanh(standard) / self._space.slope[axis]
+
+
+def policy_of(agent: Agent, h: int | None = None) -> Policy:
+    """Return the greedy policy of an agent.
+
+    Parameters
+    ----------
+    agent
+        SPAQL, SPAQLTS, Random, or AQL.
+    h
+        The time step, from 0, for AQL alone, which has a policy for each.
+
+    Examples
+    --------
+    >>> policy = policy_of(SPAQLTS("CartPole-v0", xi=20, seed=0).learn(200, 100))
+    >>> policy.table()
+    >>> print(export_text(policy.simplify(target=195).tree))
+    """
+    if agent.algorithm != learning.AQL:
+        if h is not None:
+            raise ValueError(f"the policy of {type(agent).__name__} does not depend on time: leave h out")
+        return Policy(agent, 0)
+    if not isinstance(h, int | np.integer) or not 0 <= h < agent._learner.H:
+        raise ValueError(f"AQL has a policy for each time step: give h, one of 0 to {agent._learner.H - 1}, not {h!r}")
+    return Policy(agent, int(h))
+
+
+class Cells(NamedTuple):
+    """Leaf cells: corners in the standard space, a row a cell, and the best ball of each."""
+
+    low: np.ndarray
+    high: np.ndarray
+    best: np.ndarray
+
+
+def join(cells: Cells, intervals: np.ndarray) -> list[list[int]]:
+    """Return groups of cells with the same actions whose unions are boxes.
+
+    Neighbours along one axis are joined, then along the next, and so on until nothing changes; which axis comes first
+    makes a difference, so each does, and the fewest groups are kept.
+    """
+    dimensions = cells.low.shape[1]
+    starts = [
+        (tuple(zip(low, high, strict=True)), interval.tobytes(), [i])
+        for i, (low, high, interval) in enumerate(zip(cells.low, cells.high, intervals, strict=True))
+    ]
+    found = []
+    for first in range(dimensions):
+        boxes, before = starts, None
+        while before is None or len(boxes) < before:
+            before = len(boxes)
+            for step in range(dimensions):
+                boxes = join_along((first + step) % dimensions, boxes)
+        found.append([members for _, _, members in boxes])
+    return min(found, key=len)
+
+
+def join_along(axis: int, boxes: list[tuple]) -> list[tuple]:
+    """Join the boxes that touch along an axis, have the same other sides and do the same."""
+    rows: dict[tuple, list] = {}
+    for sides, action, members in boxes:
+        rows.setdefault((sides[:axis], sides[axis + 1 :], action), []).append((sides[axis], members))
+    joined = []
+    for (before, after, action), row in rows.items():
+        row.sort(key=lambda entry: entry[0])
+        runs = [row[0]]
+        for (low, high), members in row[1:]:
+            (start, end), together = runs[-1]
+            if end == low:
+                runs[-1] = ((start, high), together + members)
+            else:
+                runs.append(((low, high), members))
+        joined += [((*before, side, *after), action, members) for side, members in runs]
+    return joined
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The exact tree
+
+
+def least_above(space: Space, axis: int, border: float) -> float:
+    """Return the least float whose image under `standardise` is at or above a border of the standard space.
+
+    The map never decreases, so bisection finds it: over the floats themselves, numbered in their order.
+    """
+    observation, x = np.zeros(len(space.centre)), np.zeros(len(space.centre))
+    largest = int(np.array(np.finfo(float).max).view(np.int64))
+    below, above = -largest, largest
+    while above - below > 1:
+        middle = (below + above) // 2
+        observation[axis] = float_of(middle)
+        standardise(space, observation, x)
+        if x[axis] >= border:
+            above = middle
+        else:
+            below = middle
+    return float_of(above)
+
+
+def float_of(number: int) -> float:
+    """Return the float with this number: the bits of a positive one, or what is that far below zero."""
+    return float(np.copysign(np.array(abs(number), np.int64).view(float), number))
+
+
+def make_tree(policy: Policy, deterministic: bool) -> Tree:
+    """Return the exact tree of a policy.
+
+    Nodes are numbered by what they are, a leaf by its actions and a question by variable, border and children: parts
+    that decide the same have the same number, wherever they are.
+    """
+    axes = range(len(policy._space.centre))
+    intervals = policy._intervals(deterministic)
+    numbers: dict[tuple, int] = {}
+    sizes: list[int] = []  # leaves of each node
+
+    def number(node: tuple, size: int) -> int:
+        if node not in numbers:
+            numbers[node] = len(sizes)
+            sizes.append(size)
+        return numbers[node]
+
+    def ask(axis: int, border: float, left: int, right: int) -> int:
+        return left if left == right else number((axis, border, left, right), sizes[left] + sizes[right])
+
+    def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
+        children = policy._cells["children"][cell]
+        if children == NONE:
+            return number((intervals[policy._cells["best"][cell]].tobytes(),), 1)
+        halves = []
+        for half in range(2 ** len(axes)):
+            signs = (1 if half >> axis & 1 else -1 for axis in axes)
+            corner = tuple(c + sign * radius / 2 for c, sign in zip(centre, signs, strict=True))
+            halves.append(convert(children + half, corner, radius / 2))
+        # The smallest tree of each part of the cell that some of its borders cut out: first single halves, then pairs
+        # of what differs in one axis only, up to the whole (a part's name has 0, 1 or None, not cut, for each axis).
+        parts = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
+        names = sorted(itertools.product((0, 1, None), repeat=len(axes)), key=lambda name: name.count(None))
+        for name in names[2 ** len(axes) :]:
+            options = [
+                ask(axis, centre[axis], *(parts[*name[:axis], side, *name[axis + 1 :]] for side in (0, 1)))
+                for axis in axes
+                if name[axis] is None
+            ]
+            parts[name] = min(options, key=sizes.__getitem__)
+        return parts[(None,) * len(axes)]
+
+    root = convert(policy._root, (0.0,) * len(axes), 1.0)
+    return lay_out(policy, {n: node for node, n in numbers.items()}, root)
+
+
+def lay_out(policy: Policy, nodes: dict[int, tuple], root: int) -> Tree:
+    """Return the arrays of a tree of numbered nodes, each node before its left part before its right part."""
+    thresholds: dict[tuple[int, float], float] = {}
+    rows: list[tuple] = []
+    shape = (2, policy._low.shape[1])
+    stack = [(root, LEAF)]  # a node, and whose right child it is
+    while stack:
+        n, parent = stack.pop()
+        here = len(rows)
+        if parent != LEAF:
+            rows[parent][3] = here
+        if len(nodes[n]) == 1:
+            rows.append([LEAF, 0.0, LEAF, LEAF, *np.frombuffer(nodes[n][0]).reshape(shape)])
+            continue
+        axis, border, left, right = nodes[n]
+        if (axis, border) not in thresholds:
+            thresholds[axis, border] = least_above(policy._space, axis, border)
+        rows.append([axis, thresholds[axis, border], here + 1, LEAF, *np.zeros(shape)])
+        stack += [(right, here), (left, LEAF)]
+    feature, threshold, left, right, low, high = (np.array(column) for column in zip(*rows, strict=True))
+    return Tree(feature, threshold, left, right, low, high, policy.variables)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Agents of stored records
+
+
+def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
+    """Return the agent of a job, trained again from its seeds: records hold no partitions, and it takes seconds.
+
+    Parameters
+    ----------
+    job
+        Of one of the paper's algorithms.
+    store
+        The folder of stored results; the repository's if not given, none if None.  If it has the job's record, the
+        agent's history must be the record's bit for bit, or a RuntimeError says that this machine computes otherwise.
+    """
+    if job.algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {job.algorithm!r}")
+    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
+    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=seeds(job)[0], **parameters)
+    agent.learn(job.iterations, job.evaluations)
+    if store is not None:
+        try:
+            stored = results.load(Path(store) if store else results.default_store(), job)
+        except (FileNotFoundError, results.Stale):
+            return agent
+        if not np.array_equal(stored.history, agent.history):
+            raise RuntimeError(f"the agent of {job} is not the stored one: the history differs")
+    return agent
