@@ -16,6 +16,7 @@ from spaql import learning, results
 from spaql.agents import Agent
 from spaql.jobs import ALGORITHMS, Job, seeds
 from spaql.partition import BALLS, CELLS, NONE
+from spaql.simplifying import Simplified, simplify
 from spaql.systems import Space, standardise
 from spaql.trees import LEAF, Tree, Variables, variables_of
 
@@ -112,6 +113,10 @@ class Policy:
             Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
         """
         return make_tree(self, deterministic)
+
+    def simplify(self, **options: Any) -> Simplified:
+        """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
+        return simplify(self.tree(), self.env, **options)
 
     # -----------------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,19 @@ from spaql.experiments import make_jobs
 from spaql.jobs import compute
 from spaql.policies import float_of, least_above, policy_of, retrain
 from spaql.results import save
+from spaql.simplifying import best_split, grow, simplify, smaller_trees
 from spaql.systems import standardise
-from spaql.trees import LEAF, evaluate, export_c, export_graphviz, export_python, export_text, run_tree
+from spaql.trees import (
+    LEAF,
+    Tree,
+    evaluate,
+    export_c,
+    export_graphviz,
+    export_python,
+    export_text,
+    run_tree,
+    variables_of,
+)
 
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
 CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
@@ -314,3 +325,109 @@ def test_a_function_needs_a_name(agents):
     for name in ("1st", "a b", "if", "θ"):
         with pytest.raises(ValueError, match="name"):
             export_python(tree, name)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Smaller trees
+
+
+def single_question(env, feature, threshold, below):
+    """A tree of two leaves for CartPole."""
+    low = np.array([[0.0], [below], [1.0 - below]])
+    arrays = ([feature, LEAF, LEAF], [threshold, 0.0, 0.0], [1, LEAF, LEAF], [2, LEAF, LEAF])
+    return Tree(*map(np.array, arrays), low, low + 1, variables_of(env))
+
+
+def test_three_leaves_solve_cartpole_and_two_do_not(agents):
+    found = policy_of(agents[SPAQLTS, "CartPole-v0"]).simplify(target=195, leaves=8, proposals=100)
+    assert found.tree.leaves == 3
+    # on other first states than any the search has seen, played by Gymnasium's seeds
+    assert evaluate(found.tree, "CartPole-v0", 1000, seed=12345).mean() >= 195
+    env = make_env("CartPole-v0")
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(-0.05, 0.05, (30, 4))
+    scores = [
+        run_tree(single_question(env, feature, threshold, below), env, starts, rng).rewards.mean()
+        for feature, reach in enumerate((2.4, 3.0, 0.21, 3.0))
+        for threshold in reach * np.linspace(-1, 1, 301) ** 3
+        for below in (0.0, 1.0)
+    ]
+    assert 150 < max(scores) < 195
+
+
+def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
+    policy = policy_of(agents[SPAQL, "spaql/PendulumDiscrete-v1"])
+    found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
+    assert found.tree.leaves < found.full.leaves == policy.tree().leaves
+    sizes = [size.leaves for size in found.curve]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 1
+    chosen = next(size for size in found.curve if size.tree is found.tree)
+    assert chosen.mean >= found.target == found.curve[-1].mean
+    assert all(size.mean < found.target for size in found.curve if size.leaves < chosen.leaves)
+    assert found.fresh.low < found.fresh.mean < found.fresh.high
+    assert f"{found.tree.leaves} leaves" in str(found)
+    again = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
+    assert again.fresh == found.fresh
+
+
+def test_without_a_small_tree_that_reaches_the_target_the_full_one_is_returned(agents):
+    found = policy_of(agents[SPAQL, "Pendulum-v1"]).simplify(target=0, leaves=3, episodes=5, proposals=0, fresh=10)
+    assert found.tree is found.full
+
+
+def test_imitation_without_search_acts_as_the_policy_mostly_does(agents):
+    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).tree()
+    env = make_env("CartPole-v0")
+    rng = np.random.default_rng(1)
+    seen = run_tree(tree, env, rng.uniform(-0.05, 0.05, (50, 4)), rng, record=True).seen
+    trees = grow(tree, seen, leaves=40)
+    agreement = [np.mean(t.predict(seen)[0] == tree.predict(seen)[0]) for t in trees]
+    assert [t.leaves for t in trees] == list(range(1, len(trees) + 1))
+    assert agreement[-1] > 0.95
+    assert agreement[-1] > agreement[0]
+
+
+def test_the_best_split_is_what_all_splits_say():
+    rng = np.random.default_rng(0)
+    seen, labels = rng.integers(0, 6, (40, 2)).astype(float), rng.normal(size=(40, 1))
+
+    def error(below):
+        return sum(((part - part.mean()) ** 2).sum() for part in (labels[below], labels[~below]))
+
+    every = {(f, t): error(seen[:, f] < t) for f in (0, 1) for t in range(1, 6)}
+    split = best_split(seen, labels)
+    assert error(seen[:, split.feature] < split.threshold) == pytest.approx(min(every.values()))
+    assert split.gain == pytest.approx(((labels - labels.mean()) ** 2).sum() - min(every.values()))
+    assert best_split(seen[:, :1] * 0, labels).gain == 0
+
+
+def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
+    tree = policy_of(agents[SPAQL, "CartPole-v0"]).tree()
+    points = random_observations("CartPole-v0", 2000)
+    smaller = smaller_trees(tree)
+    assert len(smaller) == 2 * (tree.leaves - 1)
+    inner = np.flatnonzero(tree.feature != LEAF)
+    for node, pair in list(zip(inner, zip(smaller[::2], smaller[1::2], strict=True), strict=True))[::7]:
+        for side, small in enumerate(pair):
+            threshold = tree.threshold.copy()
+            threshold[node] = (np.inf, -np.inf)[side]
+            assert np.array_equal(small.predict(points)[0], tree._replace(threshold=threshold).predict(points)[0])
+            assert small.leaves < tree.leaves
+
+
+def test_simplifying_needs_a_compiled_system(agents, opaque):
+    tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
+    for function in (simplify, evaluate):
+        with pytest.raises(TypeError, match="paper's systems"):
+            function(tree, opaque("Pendulum-v1"))
+
+
+def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
+    policy = policy_of(agents[SPAQLTS, "CartPole-v0"])
+    tree = policy.simplify(target=195, leaves=6, proposals=50, fresh=100).tree
+    still = evaluate(tree, "CartPole-v0", 200, seed=0)
+    assert evaluate(tree, "CartPole-v0", 200, seed=0, noise=[0, 0, 0.3, 1.0]).mean() < still.mean() - 10
+    env = make_env("CartPole-v0")
+    env.unwrapped.length = 0.05
+    assert evaluate(tree, env, 200, seed=0).mean() < still.mean() - 10
