@@ -6,19 +6,22 @@ Joined where neighbours agree, they make the table; asked for one variable at a 
 
 import itertools
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from spaql import learning, results
 from spaql.agents import Agent
+from spaql.compiling import entry
 from spaql.jobs import ALGORITHMS, Job, seeds
-from spaql.partition import BALLS, CELLS, NONE
+from spaql.partition import BALLS, CELLS, NONE, locate
 from spaql.simplifying import Simplified, simplify
 from spaql.systems import Space, standardise
-from spaql.trees import LEAF, Tree, Variables, variables_of
+from spaql.trees import LEAF, Tree, Variables, signed, variables_of
 
 
 class Policy:
@@ -59,6 +62,20 @@ class Policy:
                 upper = (half >> np.arange(dimensions)) & 1
                 stack.append((children + half, corner + upper * width / 2, width / 2))
         return Cells(np.array(low), np.array(high), np.array(best))
+
+    def find(self, observations: ArrayLike) -> pd.DataFrame:
+        """Return a row an observation: its cell (a number that says no more), its depth, and the best ball's data.
+
+        The columns are `cell`, `depth`, `action` (the middle one, in its unit; of the first dimension), `q`, `visits`.
+        """
+        points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
+        cells = np.empty(len(points), np.int64)
+        find_cells(self._cells, tuple(range(points.shape[1])), self._root, self._space, points, cells)
+        best = self._cells["best"][cells]
+        centre = self._actions(self._intervals(deterministic=True))
+        frame = {"cell": cells, "depth": self._cells["depth"][cells]}
+        frame["action"] = np.array(next(v for k, v in centre.items() if k.startswith("centre")))[best]
+        return pd.DataFrame(frame | {name: self._balls[name][best] for name in ("q", "visits")})
 
     def table(self, merge: bool = True, deterministic: bool = False) -> pd.DataFrame:
         """Return a row a state cell, in the system's own units.
@@ -134,10 +151,9 @@ class Policy:
         names = self.variables
         if names.box is None:
             runs = [range(int(a), int(b)) for a, b in zip(low[:, 0], high[:, 0], strict=True)]
-            unit = f" {names.action_unit}" if names.action_unit else ""
             return {
                 "actions": [tuple(i + names.start for i in run) for run in runs],
-                "label": [" or ".join(f"{names.choices[i]:+g}{unit}" for i in run) for run in runs],
+                "label": [" or ".join(signed(names.choices[i], names.action_unit) for i in run) for run in runs],
                 "centre": [names.choices[int((run.start + run.stop) / 2)] for run in runs],
             }
         centre, half = np.array(self._space.action_centre), np.array(self._space.action_half)
@@ -179,6 +195,28 @@ def policy_of(agent: Agent, h: int | None = None) -> Policy:
     if not isinstance(h, int | np.integer) or not 0 <= h < agent._learner.H:
         raise ValueError(f"AQL has a policy for each time step: give h, one of 0 to {agent._learner.H - 1}, not {h!r}")
     return Policy(agent, int(h))
+
+
+def snapshots(agent: Agent, iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
+    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
+    found = []
+    for goal in sorted(set(iterations)):
+        missing = goal - len(agent.history)
+        if missing < 0:
+            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
+        if missing:
+            agent.learn(missing, evaluations)
+        found.append((goal, policy_of(agent)))
+    return found
+
+
+@entry
+def find_cells(cells, axes, root, space, points, found):
+    """Write the leaf cell of each observation."""
+    x = np.empty(len(axes))
+    for i in range(len(points)):
+        standardise(space, points[i], x)
+        found[i] = locate(cells, axes, root, x)
 
 
 class Cells(NamedTuple):

@@ -276,6 +276,17 @@ def evaluate(
     return run_tree(tree, env, starts, rng, deterministic, noise).rewards
 
 
+def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.ndarray]:
+    """Return the observations of an episode from each of these states, a row a step.
+
+    A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
+    and its pole.
+    """
+    starts = np.atleast_2d(np.asarray(starts, float))
+    episodes = run_tree(tree, make_env(env), starts, np.random.default_rng(0), record=True)
+    return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Exports
 
@@ -298,14 +309,18 @@ def fixed(number: float, decimals: int) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
+def signed(number: float, unit: str) -> str:
+    """Return a discrete action in its unit, with its sign."""
+    return (f"{number:+g} {unit}" if number else f"0 {unit}").strip()
+
+
 def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
     """Return what a leaf does, in words with the unit."""
     names = tree.variables
     unit = f" {names.action_unit}" if names.action_unit else ""
     if names.box is None:
-        first, last = int(tree.low[node, 0]), int(tree.high[node, 0]) - 1
-        return " or ".join(f"{names.choices[i]:+g}{unit}" if unit else f"{i + names.start}" for i in
-                           range(first, last + 1))  # fmt: skip
+        run = range(int(tree.low[node, 0]), int(tree.high[node, 0]))
+        return " or ".join(signed(names.choices[i], names.action_unit) if unit else f"{i + names.start}" for i in run)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
         low, high = (fixed(centre + half * bound[node, i], decimals) for bound in (tree.low, tree.high))
