@@ -6,7 +6,7 @@ Joined where neighbours agree, they make the table; asked for one variable at a 
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -129,7 +129,26 @@ class Policy:
         deterministic
             Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
         """
-        return make_tree(self, deterministic)
+        intervals = self._intervals(deterministic)[self._cells["best"]]
+        branches, leaves = make_tree(self, [interval.tobytes() for interval in intervals])
+        actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
+        at = branches.feature == LEAF
+        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
+        return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+
+    def cell_tree(self) -> tuple["Branches", pd.DataFrame]:
+        """Return a tree that leads to the cells themselves, none joined, and a row a leaf in the order of the leaves.
+
+        The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
+        """
+        branches, cells = make_tree(self, list(range(len(self._cells))))
+        best = self._cells["best"][cells]
+        low, high = self._low[best, 0], self._high[best, 0]
+        centre = self._intervals(deterministic=True)[best, 0, 0]
+        ball = self._balls[best]
+        return branches, pd.DataFrame(
+            {"low": low, "high": high, "centre": centre, "q": ball["q"], "visits": ball["visits"]}
+        )
 
     def simplify(self, **options: Any) -> Simplified:
         """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
@@ -296,14 +315,22 @@ def float_of(number: int) -> float:
     return float(np.copysign(np.array(abs(number), np.int64).view(float), number))
 
 
-def make_tree(policy: Policy, deterministic: bool) -> Tree:
-    """Return the exact tree of a policy.
+class Branches(NamedTuple):
+    """The questions of a tree, see `Tree`."""
 
-    Nodes are numbered by what they are, a leaf by its actions and a question by variable, border and children: parts
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def make_tree(policy: Policy, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+    """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
+
+    Nodes are numbered by what they are, a leaf by its label and a question by variable, border and children: parts
     that decide the same have the same number, wherever they are.
     """
     axes = range(len(policy._space.centre))
-    intervals = policy._intervals(deterministic)
     numbers: dict[tuple, int] = {}
     sizes: list[int] = []  # leaves of each node
 
@@ -319,7 +346,7 @@ def make_tree(policy: Policy, deterministic: bool) -> Tree:
     def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
         children = policy._cells["children"][cell]
         if children == NONE:
-            return number((intervals[policy._cells["best"][cell]].tobytes(),), 1)
+            return number((labels[cell],), 1)
         halves = []
         for half in range(2 ** len(axes)):
             signs = (1 if half >> axis & 1 else -1 for axis in axes)
@@ -339,14 +366,14 @@ def make_tree(policy: Policy, deterministic: bool) -> Tree:
         return parts[(None,) * len(axes)]
 
     root = convert(policy._root, (0.0,) * len(axes), 1.0)
-    return lay_out(policy, {n: node for node, n in numbers.items()}, root)
+    return lay_out(policy._space, {n: node for node, n in numbers.items()}, root)
 
 
-def lay_out(policy: Policy, nodes: dict[int, tuple], root: int) -> Tree:
+def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches, list]:
     """Return the arrays of a tree of numbered nodes, each node before its left part before its right part."""
     thresholds: dict[tuple[int, float], float] = {}
-    rows: list[tuple] = []
-    shape = (2, policy._low.shape[1])
+    rows: list[list] = []
+    labels = []
     stack = [(root, LEAF)]  # a node, and whose right child it is
     while stack:
         n, parent = stack.pop()
@@ -354,15 +381,15 @@ def lay_out(policy: Policy, nodes: dict[int, tuple], root: int) -> Tree:
         if parent != LEAF:
             rows[parent][3] = here
         if len(nodes[n]) == 1:
-            rows.append([LEAF, 0.0, LEAF, LEAF, *np.frombuffer(nodes[n][0]).reshape(shape)])
+            rows.append([LEAF, 0.0, LEAF, LEAF])
+            labels.append(nodes[n][0])
             continue
         axis, border, left, right = nodes[n]
         if (axis, border) not in thresholds:
-            thresholds[axis, border] = least_above(policy._space, axis, border)
-        rows.append([axis, thresholds[axis, border], here + 1, LEAF, *np.zeros(shape)])
+            thresholds[axis, border] = least_above(space, axis, border)
+        rows.append([axis, thresholds[axis, border], here + 1, LEAF])
         stack += [(right, here), (left, LEAF)]
-    feature, threshold, left, right, low, high = (np.array(column) for column in zip(*rows, strict=True))
-    return Tree(feature, threshold, left, right, low, high, policy.variables)
+    return Branches(*(np.array(column) for column in zip(*rows, strict=True))), labels
 
 
 # ---------------------------------------------------------------------------------------------------------------------
