@@ -151,12 +151,12 @@ const spaqlExplorer = (() => {
   // The page
 
   const STYLE = `
-    .spaql { --ink: #1b1b1b; --paper: #ffffff; --soft: #eef0f3; --line: #8a8f98; --mark: #b3261e;
-      color: var(--ink); background: var(--paper); font: 16px/1.45 system-ui, sans-serif; }
+    .spaql { --ink: #1b1b1b; --soft: #eef0f3; --line: #8a8f98; --mark: #b3261e;
+      color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
     @media (prefers-color-scheme: dark) { html:not([data-theme="light"]) .spaql {
-      --ink: #ececec; --paper: #16181c; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; } }
+      --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; } }
     html[data-theme="dark"] .spaql {
-      --ink: #ececec; --paper: #16181c; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
+      --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
     .spaql .row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
@@ -216,7 +216,8 @@ const spaqlExplorer = (() => {
     const map = element(left, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
     const key = element(left, "div", { class: "key" });
     element(left, "p", { class: "help" }, "Point at the map to read a cell; click, tap or drag to put the system there. "
-      + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses.");
+      + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses. "
+      + "The map is the slice through the state put there, also while the system moves out of it.");
     const scene = element(right, "canvas", { width: 480, height: 300, role: "img" });
     const buttons = element(right, "div", { class: "row" });
     const playButton = element(buttons, "button", { type: "button" }, "Play");
@@ -236,6 +237,7 @@ const spaqlExplorer = (() => {
     let count = 0;
     let over = false;
     let playing = false;
+    let clock = 0;
     let pointed = null; // a state the pointer is at
 
     const index = (select) => system.state.findIndex((variable) => variable.name === select.value);
@@ -472,6 +474,7 @@ const spaqlExplorer = (() => {
 
     function pause() {
       playing = false;
+      clearTimeout(clock);
       playButton.textContent = "Play";
       readout.setAttribute("aria-live", "polite");
     }
@@ -482,15 +485,16 @@ const spaqlExplorer = (() => {
       pointed = null;
       playButton.textContent = "Pause";
       readout.setAttribute("aria-live", "off"); // not every step is to be read out
-      let due = performance.now();
-      const frame = (now) => {
+      const pace = 1000 * system.constants.dt; // real time
+      let due = performance.now() + pace;
+      const next = () => {
         if (!playing) return;
-        // Real time, but after a pause of the browser not all at once.
-        if (now - due > 500) due = now;
-        for (; playing && now >= due; due += 1000 * system.constants.dt) advance();
-        if (playing) requestAnimationFrame(frame);
+        advance();
+        // A browser that fell behind does not catch up all at once.
+        due = Math.max(due + pace, performance.now());
+        clock = setTimeout(next, due - performance.now());
       };
-      requestAnimationFrame(frame);
+      clock = setTimeout(next, pace);
     }
 
     const toggle = () => (playing ? pause() : play());
