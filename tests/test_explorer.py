@@ -219,6 +219,7 @@ def test_mouse_touch_and_keyboard_work(folder, small):
     assert "θ 0.10 rad" in answer["pointed"]
     assert "θ̇ 1.50 rad/s" in answer["pointed"]
     assert "θ 0.02 rad" in answer["tapped"]
+    assert "θ̇ 0.00 rad/s" in answer["tapped"]
     assert "θ 0.06 rad" in answer["moved"]
     assert answer["step"] == "Step 1 of 200, return 1"
     assert answer["playing"]

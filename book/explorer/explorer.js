@@ -513,7 +513,7 @@ const spaqlExplorer = (() => {
 
     map.addEventListener("pointerdown", (event) => {
       event.preventDefault();
-      map.focus();
+      map.focus({ preventScroll: true }); // or the place pointed at would move
       if (map.setPointerCapture && event.isTrusted) map.setPointerCapture(event.pointerId);
       put(...shareOf(event));
     });
