@@ -4,6 +4,7 @@ The leaf cells of a partition tile the state space, and each knows its best ball
 Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
 """
 
+import functools
 import itertools
 import os
 from collections.abc import Hashable, Iterable, Sequence
@@ -352,21 +353,39 @@ def make_tree(policy: Policy, labels: Sequence[Hashable]) -> tuple[Branches, lis
             signs = (1 if half >> axis & 1 else -1 for axis in axes)
             corner = tuple(c + sign * radius / 2 for c, sign in zip(centre, signs, strict=True))
             halves.append(convert(children + half, corner, radius / 2))
-        # The smallest tree of each part of the cell that some of its borders cut out: first single halves, then pairs
-        # of what differs in one axis only, up to the whole (a part's name has 0, 1 or None, not cut, for each axis).
-        parts = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
-        names = sorted(itertools.product((0, 1, None), repeat=len(axes)), key=lambda name: name.count(None))
-        for name in names[2 ** len(axes) :]:
-            options = [
-                ask(axis, centre[axis], *(parts[*name[:axis], side, *name[axis + 1 :]] for side in (0, 1)))
-                for axis in axes
-                if name[axis] is None
-            ]
-            parts[name] = min(options, key=sizes.__getitem__)
-        return parts[(None,) * len(axes)]
+        # The smallest tree of each part of the cell that some of its borders cut out: first the halves themselves, then
+        # pairs of what differs in one axis only, up to the whole.
+        trees = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
+        for part, cuts in parts_of_cell(len(axes)):
+            options = (ask(axis, centre[axis], trees[lower], trees[upper]) for axis, lower, upper in cuts)
+            trees[part] = min(options, key=sizes.__getitem__)
+        return trees[part]
 
     root = convert(policy._root, (0.0,) * len(axes), 1.0)
     return lay_out(policy._space, {n: node for node, n in numbers.items()}, root)
+
+
+@functools.cache
+def parts_of_cell(dimensions: int) -> list[tuple[tuple, list[tuple]]]:
+    """Return the parts of a cell that are not single halves, the whole last, each with the ways to cut it in two.
+
+    A part is named by 0 (lower), 1 (upper) or None (both) for each axis, a way to cut by the axis and the two names.
+    There are 3^d parts; in more than six dimensions only those are used that cut the axes in their order.
+    """
+    if dimensions <= 6:
+        every = itertools.product((0, 1, None), repeat=dimensions)
+    else:
+        cut = (itertools.product((0, 1), repeat=count) for count in range(dimensions + 1))
+        every = (name + (None,) * (dimensions - len(name)) for names in cut for name in names)
+    names = sorted(every, key=lambda name: name.count(None))
+    known = set(names)
+    parts = []
+    for name in names:
+        ways = [(axis, *((*name[:axis], side, *name[axis + 1 :]) for side in (0, 1))) for axis in range(dimensions)]
+        ways = [way for way in ways if name[way[0]] is None and way[1] in known]
+        if ways:
+            parts.append((name, ways))
+    return parts
 
 
 def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches, list]:

@@ -56,7 +56,9 @@ def variables_of(env: gym.Env, space: tuple | None = None) -> Variables:
     family = paper_family(env)
     observed = tuple(f"observation_{i}" for i in range(len(space.centre)))
     units, action, unit = ("",) * len(observed), "action", ""
-    choices = tuple(map(float, range(space.actions)))
+    discrete = isinstance(env.action_space, gym.spaces.Discrete)
+    start = int(env.action_space.start) if discrete else 0
+    choices = tuple(float(start + i) for i in range(space.actions))
     if family == "Pendulum":
         observed, units = ("cos_theta", "sin_theta", "theta_dot"), ("", "", "rad/s")
         action, unit = "torque", "Nm"
@@ -68,8 +70,6 @@ def variables_of(env: gym.Env, space: tuple | None = None) -> Variables:
         observed, units = ("x", "x_dot", "theta", "theta_dot"), ("m", "m/s", "rad", "rad/s")
         action, unit = "force", "N"
         choices = (-float(env.unwrapped.force_mag), float(env.unwrapped.force_mag))
-    discrete = isinstance(env.action_space, gym.spaces.Discrete)
-    start = int(env.action_space.start) if discrete else 0
     return Variables(observed, units, action, unit, choices, start, None if discrete else env.action_space, space)
 
 
@@ -310,8 +310,8 @@ def fixed(number: float, decimals: int) -> str:
 
 
 def signed(number: float, unit: str) -> str:
-    """Return a discrete action in its unit, with its sign."""
-    return (f"{number:+g} {unit}" if number else f"0 {unit}").strip()
+    """Return a discrete action: with its sign in its unit, if it has one."""
+    return f"{number:+g} {unit}" if number and unit else f"{number:g} {unit}".strip()
 
 
 def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
@@ -320,7 +320,7 @@ def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
     unit = f" {names.action_unit}" if names.action_unit else ""
     if names.box is None:
         run = range(int(tree.low[node, 0]), int(tree.high[node, 0]))
-        return " or ".join(signed(names.choices[i], names.action_unit) if unit else f"{i + names.start}" for i in run)
+        return " or ".join(signed(names.choices[i], names.action_unit) for i in run)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
         low, high = (fixed(centre + half * bound[node, i], decimals) for bound in (tree.low, tree.high))

@@ -1,9 +1,11 @@
 """Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
 
+import itertools
 import re
 import shutil
 import subprocess
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.agents import make_env
 from spaql.experiments import make_jobs
 from spaql.jobs import compute
-from spaql.policies import float_of, least_above, policy_of, retrain
+from spaql.policies import float_of, least_above, parts_of_cell, policy_of, retrain
 from spaql.results import save
 from spaql.simplifying import best_split, grow, simplify, smaller_trees
 from spaql.systems import standardise
@@ -228,6 +230,52 @@ def test_a_policy_stays_when_its_agent_learns_on():
     agent.learn(50, 2)
     assert policy.table().equals(before)
     assert not policy_of(agent).table().equals(before)
+
+
+class Plane(gym.Env):
+    """A user's environment: bounded and unbounded observations, two continuous actions."""
+
+    high = np.array([1, 5, np.inf])
+    observation_space = gym.spaces.Box(-high, high, dtype=np.float64)
+    action_space = gym.spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), float(action[0]), False, False, {}
+
+
+def test_policies_of_any_environment():
+    agent = SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1)
+    policy = policy_of(agent)
+    points = np.random.default_rng(0).normal(size=(2000, 3))
+    tree = policy.tree()
+    assert tree.leaves > 3
+    assert np.array_equal(tree.predict(points)[0], agent.predict(points, deterministic=True)[0])
+    frame = policy.table()
+    assert {"observation_2_high", "low_1", "centre_0"} <= set(frame)
+    assert frame.high_1.max() == 4
+    assert "observation_0" in export_text(tree)
+    with pytest.raises(ValueError, match="one number"):
+        export_python(tree)
+    policy = policy_of(SPAQL("MountainCar-v0", xi=1))
+    assert policy.table().label[0] == "0 or 1 or 2"
+    assert export_text(policy.tree()) == "|--- action: 1\n"
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 8])
+def test_parts_of_a_cell_are_cut_into_parts_that_came_before(dimensions):
+    known = set(itertools.product((0, 1), repeat=dimensions))
+    for part, cuts in parts_of_cell(dimensions):
+        for axis, lower, upper in cuts:
+            assert {lower, upper} <= known
+            assert [(a, b) for a, b in zip(lower, upper, strict=True) if a != b] == [(0, 1)]
+            assert part[axis] is None
+        known.add(part)
+    assert part == (None,) * dimensions
+    assert len(known) == (3**dimensions if dimensions <= 6 else 2 ** (dimensions + 1) - 1)
 
 
 def test_nan_is_refused(agents):

@@ -170,7 +170,8 @@ const spaqlExplorer = (() => {
     .spaql :focus-visible { outline: 3px solid #2f7de1; outline-offset: 2px; }
     .spaql table { border-collapse: collapse; width: 100%; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
     .spaql th, .spaql td { text-align: left; padding: 0.15rem 0.6rem 0.15rem 0; border-bottom: 1px solid var(--soft);
-      font-weight: normal; background: none; color: inherit; }
+      font-weight: normal; background: none; color: inherit; vertical-align: top; }
+    .spaql th { white-space: nowrap; }
     .spaql pre { overflow: auto; max-height: 24rem; padding: 0.6rem; background: var(--soft); color: var(--ink);
       font-size: 0.85rem; line-height: 1.35; border: none; }
     .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
@@ -263,6 +264,7 @@ const spaqlExplorer = (() => {
       fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
       summary.textContent = `The tree that decides: ${policy.leaves} leaves, mean return ${number(policy.reward, 1)}`;
       text.textContent = policy.text;
+      details.open = policy.leaves <= 12;
       chooseAxes();
     }
 
@@ -328,7 +330,12 @@ const spaqlExplorer = (() => {
       }
       key.replaceChildren();
       element(key, "span", {}, shade.ends[0]);
-      const stops = STOPS.map((stop) => `rgb(${stop})`).join(",");
+      const shares = whatChoice.value === "action" && system.choices.length
+        ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
+        : STOPS.map((_, i, all) => i / (all.length - 1));
+      const blocks = shares.length / 2;
+      const stops = shares.map((share, i) => `rgb(${colour(share)})`
+        + (shares.length === STOPS.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
       element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
       element(key, "span", {}, shade.ends[1]);
       const variables = [acrossChoice, upChoice].map((select) => system.state[index(select)].symbol).join(" and ");
@@ -339,13 +346,14 @@ const spaqlExplorer = (() => {
       const context = map.getContext("2d");
       context.putImageData(picture, 0, 0);
       // White under black can be seen on every colour.
-      for (const [style, width] of [["white", 4], ["black", 1.8]]) {
+      const recent = trail.slice(-40);
+      for (const [style, width] of [["white", 3.5], ["black", 1.5]]) {
         context.strokeStyle = style;
         context.lineWidth = width;
         context.beginPath();
-        trail.forEach((where, i) => {
+        recent.forEach((where, i) => {
           const [x, y] = placeOf(where);
-          const jump = i > 0 && Math.abs(x - placeOf(trail[i - 1])[0]) > map.width / 2;
+          const jump = i > 0 && Math.abs(x - placeOf(recent[i - 1])[0]) > map.width / 2;
           if (i === 0 || jump) context.moveTo(x, y);
           else context.lineTo(x, y);
         });
@@ -358,9 +366,11 @@ const spaqlExplorer = (() => {
         context.lineTo(x, y + 12);
         context.stroke();
         context.beginPath();
-        context.arc(x, y, 6, 0, 2 * Math.PI);
+        context.arc(x, y, 7, 0, 2 * Math.PI);
         context.stroke();
       }
+      context.fillStyle = "#ff5c4d";
+      context.fill();
     }
 
     function drawScene(action) {
