@@ -21,6 +21,7 @@ CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
 )
 SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
+ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
 in_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
 
 
@@ -99,33 +100,57 @@ def play_gymnasium(agent, system, seed):
     }
 
 
-@in_browser
-def test_the_browser_simulates_as_gymnasium_and_acts_as_the_agent(agents, folder):
-    episodes = [
+@pytest.fixture(scope="module")
+def episodes(agents):
+    return [
         play_gymnasium(agent, system, seed) | {"system": system, "policy": i}
         for i, ((system, _), agent) in enumerate(agents.items())
         for seed in (0, 1, 2)
     ]
-    answers = browse(
+
+
+@pytest.fixture(scope="module")
+def played(folder, episodes):
+    """What the browser makes of Gymnasium's episodes, and its sines of some angles."""
+    return browse(
         folder,
         """
-        return given.map((episode) => {
+        const answers = given.episodes.map((episode) => {
             const system = SPAQL_POLICIES.systems[episode.system];
             const policy = SPAQL_POLICIES.policies[episode.policy];
-            const open = spaqlExplorer.episode(system, policy, episode.states[0], episode.actions);
-            const closed = spaqlExplorer.episode(system, policy, episode.states[0]);
-            const chosen = episode.observations.map((observation) => spaqlExplorer.act(policy, observation));
-            return { ...open, chosen, closed: closed.actions };
+            return {
+                whole: spaqlExplorer.episode(system, policy, episode.states[0], episode.actions),
+                steps: episode.actions.map((action, i) => spaqlExplorer.step(system, episode.states[i], action)),
+                chosen: episode.observations.map((observation) => spaqlExplorer.act(policy, observation)),
+                closed: spaqlExplorer.episode(system, policy, episode.states[0]).actions,
+            };
         });
+        return { answers, sines: given.angles.map((angle) => [Math.sin(angle), Math.cos(angle)]) };
         """,
-        episodes,
+        {"episodes": episodes, "angles": ANGLES},
     )
-    for expected, answer in zip(episodes, answers, strict=True):
-        assert np.abs(np.subtract(answer["states"], expected["states"])).max() < 1e-6
-        assert answer["total"] == pytest.approx(expected["total"], abs=1e-6)
+
+
+@in_browser
+def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(episodes, played):
+    for expected, answer in zip(episodes, played["answers"], strict=True):
+        states = [step["state"] for step in answer["steps"]]
+        assert np.abs(np.subtract(states, expected["states"][1:])).max() < 1e-6
+        assert sum(step["reward"] for step in answer["steps"]) == pytest.approx(expected["total"], abs=1e-6)
         assert answer["chosen"] == expected["actions"]
-        assert answer["closed"] == expected["actions"]
     assert {len(episode["actions"]) for episode in episodes if "Pendulum" in episode["system"]} == {200}
+
+
+@in_browser
+def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
+    # A pendulum that stays near the top makes 1e-12 into more than 1 within an episode, so one sine with another last
+    # bit is enough for two sound simulations to part.
+    if played["sines"] != [[float(np.sin(angle)), float(np.cos(angle))] for angle in ANGLES]:
+        pytest.skip("this browser's sines are not NumPy's to the last bit")
+    for expected, answer in zip(episodes, played["answers"], strict=True):
+        assert np.abs(np.subtract(answer["whole"]["states"], expected["states"])).max() < 1e-6
+        assert answer["whole"]["total"] == pytest.approx(expected["total"], abs=1e-6)
+        assert answer["closed"] == expected["actions"]
 
 
 @in_browser

@@ -29,6 +29,8 @@ from spaql.trees import (
     variables_of,
 )
 
+from .conftest import same_sines
+
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
 CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
 
@@ -101,6 +103,7 @@ def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
     assert np.array_equal(tree.predict(episodes.seen)[0], agent.predict(episodes.seen, deterministic=True)[0])
 
 
+@same_sines
 def test_a_tree_walks_through_gymnasium_as_through_the_compiled_system(agents):
     for case in CASES:
         tree = policy_of(agents[case]).tree()
