@@ -33,12 +33,14 @@ class Policy:
     otherwise there.
     """
 
-    def __init__(self, agent: Agent, root: int):
+    def __init__(self, agent: Agent, h: int | None):
         best = agent._best
         self.env = agent.env
+        self.h = h
         self.variables: Variables = variables_of(agent.env, agent._space)
         self._space: Space = agent._space
-        self._root = root
+        self._root = h or 0
+        self._horizon = agent._learner.H
         self._balls = best.balls[: best.counts[BALLS]].copy()
         self._low, self._high = best.low[: best.counts[BALLS]].copy(), best.high[: best.counts[BALLS]].copy()
         self._cells = best.cells[: best.counts[CELLS]].copy()
@@ -153,7 +155,9 @@ class Policy:
 
     def simplify(self, **options: Any) -> Simplified:
         """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
-        return simplify(self.tree(), self.env, **options)
+        if self.h is not None:
+            raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
+        return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -211,7 +215,7 @@ def policy_of(agent: Agent, h: int | None = None) -> Policy:
     if agent.algorithm != learning.AQL:
         if h is not None:
             raise ValueError(f"the policy of {type(agent).__name__} does not depend on time: leave h out")
-        return Policy(agent, 0)
+        return Policy(agent, None)
     if not isinstance(h, int | np.integer) or not 0 <= h < agent._learner.H:
         raise ValueError(f"AQL has a policy for each time step: give h, one of 0 to {agent._learner.H - 1}, not {h!r}")
     return Policy(agent, int(h))
@@ -295,7 +299,8 @@ def join_along(axis: int, boxes: list[tuple]) -> list[tuple]:
 def least_above(space: Space, axis: int, border: float) -> float:
     """Return the least float whose image under `standardise` is at or above a border of the standard space.
 
-    The map never decreases, so bisection finds it: over the floats themselves, numbered in their order.
+    The map never decreases (the sigmoid, as far as the C library's exp does not), so bisection finds it: over the
+    floats themselves, numbered in their order.
     """
     observation, x = np.zeros(len(space.centre)), np.zeros(len(space.centre))
     largest = int(np.array(np.finfo(float).max).view(np.int64))

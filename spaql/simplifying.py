@@ -5,15 +5,15 @@ least return, and what is left is improved by small changes that rollouts approv
 apart: the search sees the first, the second chooses among the sizes, and the third is only reported.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.agents import check_integer, check_seed, make_env
 from spaql.statistics import Interval, paper_interval
-from spaql.systems import compile_system, draw_starts
-from spaql.trees import LEAF, Tree, run_tree
+from spaql.systems import draw_starts
+from spaql.trees import LEAF, Episodes, Tree, compiled_world, run_tree
 
 ROWS = 20_000  # visited states an imitation is grown on
 
@@ -54,6 +54,7 @@ def simplify(
     rounds: int = 3,
     fresh: int = 1000,
     seed: int | np.random.SeedSequence = 0,
+    horizon: int = 200,
 ) -> Simplified:
     """Return the smallest tree found that keeps the return of a tree.
 
@@ -77,6 +78,8 @@ def simplify(
         Episodes that choose among the sizes, and other episodes for the report.
     seed
         Of the three sets of first states, and of the proposals.
+    horizon
+        H, the greatest length of an episode.
 
     Returns
     -------
@@ -94,18 +97,18 @@ def simplify(
     leaves, fresh = check_integer("leaves", leaves, at_least=2), check_integer("fresh", fresh, at_least=2)
     episodes, rounds = check_integer("episodes", episodes), check_integer("rounds", rounds, at_least=0)
     proposals = check_integer("proposals", proposals, at_least=0)
-    world = compile_system(env, tree.variables.space)
-    if world is None:
-        raise TypeError(f"simplifying takes many rollouts and needs one of the paper's systems, not {env}")
+    world = compiled_world(env, tree.variables.space)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     starts, choosing, reporting = (
         draw_starts(world, rng, count) for rng, count in zip(streams[:3], (episodes, fresh, fresh), strict=True)
     )
-    search = Search(tree, env, starts, streams[3])
+    search = Search(tree, env, starts, streams[3], horizon)
     found = search.shrink(leaves, rounds, proposals)
 
     def returns(candidate: Tree, first: np.ndarray) -> Interval:
-        return Interval(*map(float, paper_interval(run_tree(candidate, env, first, streams[3]).rewards)))
+        return Interval(
+            *map(float, paper_interval(run_tree(candidate, env, first, streams[3], horizon=horizon).rewards))
+        )
 
     curve = [Size(small.leaves, *returns(small, choosing), small) for small in found]
     curve.append(Size(tree.leaves, *returns(tree, choosing), tree))
@@ -117,13 +120,13 @@ def simplify(
 class Search:
     """The search for small trees in place of a large one, with the first states and the random stream it uses."""
 
-    def __init__(self, tree: Tree, env: gym.Env, starts: np.ndarray, rng: np.random.Generator):
-        self.tree, self.env, self.starts, self.rng = tree, env, starts, rng
+    def __init__(self, tree: Tree, env: gym.Env, starts: np.ndarray, rng: np.random.Generator, horizon: int):
+        self.tree, self.env, self.starts, self.rng, self.horizon = tree, env, starts, rng, horizon
         self.seen = self.play(tree, record=True).seen
         self.spread = np.maximum(self.seen.std(axis=0), 1e-12)
 
-    def play(self, tree: Tree, record: bool = False) -> Any:
-        return run_tree(tree, self.env, self.starts, self.rng, record=record)
+    def play(self, tree: Tree, record: bool = False) -> Episodes:
+        return run_tree(tree, self.env, self.starts, self.rng, record=record, horizon=self.horizon)
 
     def score(self, tree: Tree) -> float:
         return float(self.play(tree).rewards.mean())

@@ -18,6 +18,7 @@ from spaql.compiling import entry, inlined
 from spaql.partition import central_action, draw_action
 from spaql.systems import (
     TORQUES,
+    CartPole,
     FiveTorques,
     Pendulum,
     cartpole_observe,
@@ -217,6 +218,15 @@ class Episodes(NamedTuple):
     seen: np.ndarray
 
 
+def compiled_world(env: gym.Env, space: tuple) -> Pendulum | CartPole:
+    """Return the compiled twin of an environment, or say that it has none."""
+    world = compile_system(env, space)
+    if world is None:
+        raise TypeError(f"only the paper's systems are compiled, not {env}; evaluate_policy(tree, env) of "
+                        "Stable-Baselines3 runs a tree on any")  # fmt: skip
+    return world
+
+
 def run_tree(
     tree: Tree,
     env: gym.Env,
@@ -228,7 +238,7 @@ def run_tree(
     horizon: int = 200,
 ) -> Episodes:
     """Play an episode of one of the paper's systems from each row of `starts`; `evaluate` is what users call."""
-    world = compile_system(env, tree.variables.space)
+    world = compiled_world(env, tree.variables.space)
     limit = min(horizon, episode_limit(env) or horizon)
     dimensions = len(tree.variables.observed)
     rewards, steps = np.empty(len(starts)), np.empty(len(starts), np.int64)
@@ -248,6 +258,7 @@ def evaluate(
     seed: int | np.random.SeedSequence | None = None,
     deterministic: bool = True,
     noise: ArrayLike = 0.0,
+    horizon: int = 200,
 ) -> np.ndarray:
     """Return the sums of rewards of episodes under a tree; the same seed gives the episodes of `Agent.evaluate`.
 
@@ -263,17 +274,16 @@ def evaluate(
         True takes the middle action of a leaf; False draws among its actions.
     noise
         Standard deviation of Gaussian noise on the observed variables: one number, or one for each.
+    horizon
+        H, the greatest length of an episode.
     """
     env = make_env(env)
     episodes = check_integer("episodes", episodes)
     streams = check_seed(seed).spawn(2)
     rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
-    world = compile_system(env, tree.variables.space)
-    if world is None:
-        raise TypeError(f"only the paper's systems are compiled, not {env}: use evaluate_policy(tree, env) of "
-                        "Stable-Baselines3")  # fmt: skip
+    world = compiled_world(env, tree.variables.space)
     starts = draw_starts(world, make_generator(env_seed), episodes)
-    return run_tree(tree, env, starts, rng, deterministic, noise).rewards
+    return run_tree(tree, env, starts, rng, deterministic, noise, horizon=horizon).rewards
 
 
 def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.ndarray]:

@@ -26,6 +26,7 @@ from spaql.trees import (
     export_python,
     export_text,
     run_tree,
+    trajectories,
     variables_of,
 )
 
@@ -137,6 +138,15 @@ def test_thresholds_are_the_least_floats_of_the_upper_half():
     assert float_of(-1) == -5e-324
 
 
+def test_a_shorter_horizon_is_kept(agents):
+    agent = SPAQL("CartPole-v0", xi=4, seed=0, horizon=50).learn(60, 5)
+    tree = policy_of(agent).tree()
+    rewards = agent.evaluate(100, seed=2, deterministic=True)
+    assert rewards.max() == 50
+    assert np.array_equal(evaluate(tree, "CartPole-v0", 100, seed=2, horizon=50), rewards)
+    assert policy_of(agent).simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
+
+
 def test_merging_makes_the_tree_smaller_and_nothing_can_be_merged_further(agents):
     for case in CASES:
         policy = policy_of(agents[case])
@@ -215,6 +225,8 @@ def test_aql_has_a_policy_for_each_time_step():
     for h in (None, 200, -1, 1.5):
         with pytest.raises(ValueError, match="time step"):
             policy_of(agent, h=h)
+    with pytest.raises(ValueError, match="one time step"):
+        policy_of(agent, h=3).simplify()
     with pytest.raises(ValueError, match="leave h out"):
         policy_of(SPAQL("CartPole-v0", xi=4), h=3)
 
@@ -469,7 +481,7 @@ def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
 
 def test_simplifying_needs_a_compiled_system(agents, opaque):
     tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
-    for function in (simplify, evaluate):
+    for function in (simplify, evaluate, lambda tree, env: trajectories(tree, env, [0, 0])):
         with pytest.raises(TypeError, match="paper's systems"):
             function(tree, opaque("Pendulum-v1"))
 
