@@ -1,0 +1,579 @@
+"use strict";
+// The policy explorer: maps of policies, and the systems simulated under them.  It needs SPAQL_POLICIES (policies.js,
+// written by spaql.explorer.write) and an element with the id "spaql-explorer"; nothing is loaded from anywhere.
+
+const spaqlExplorer = (() => {
+  // -------------------------------------------------------------------------------------------------------------------
+  // The systems: Gymnasium's dynamics, with its float32 observations and torques.
+
+  const clip = (value, reach) => Math.min(reach, Math.max(-reach, value));
+
+  // Python's %: the sign of the divisor.
+  const modulo = (a, b) => ((a % b) + b) % b;
+  const principal = (angle) => {
+    const turned = angle + Math.PI;
+    if (turned >= 0 && turned < 2 * Math.PI) return turned - Math.PI;
+    return modulo(turned, 2 * Math.PI) - Math.PI;
+  };
+
+  function observe(system, state) {
+    if (system.family === "Pendulum") {
+      return [Math.fround(Math.cos(state[0])), Math.fround(Math.sin(state[0])), Math.fround(state[1])];
+    }
+    return state.map(Math.fround);
+  }
+
+  // Apply an action (a number of the list of actions, or a torque); return the next state, the reward and the end.
+  function step(system, state, action) {
+    return (system.family === "Pendulum" ? stepPendulum : stepCartPole)(system, state, action);
+  }
+
+  function stepPendulum(system, [theta, speed], action) {
+    const c = system.constants;
+    const torque = Math.fround(clip(system.choices.length ? system.choices[action] : action, c.max_torque));
+    const angle = principal(theta);
+    const effort = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
+    const cost = angle * angle + 0.1 * (speed * speed) + effort;
+    const push = Math.fround(Math.fround(c.per_inertia) * torque);
+    const unclipped = speed + (c.gravity * Math.sin(theta) + push) * c.dt;
+    const clipped = clip(unclipped, c.max_speed);
+    const next = [theta + (c.clip_first ? clipped : unclipped) * c.dt, clipped];
+    return { state: next, reward: (-cost + c.shift) / c.scale, over: false };
+  }
+
+  function stepCartPole(system, [x, speed, theta, turning], action) {
+    const c = system.constants;
+    const force = action === 1 ? c.force : -c.force;
+    const cos = Math.cos(theta);
+    const sin = Math.sin(theta);
+    const temp = (force + c.pole_mass_length * (turning * turning) * sin) / c.total_mass;
+    const spin = (c.gravity * sin - cos * temp) / (c.length * (4 / 3 - (c.mass_pole * (cos * cos)) / c.total_mass));
+    const push = temp - (c.pole_mass_length * spin * cos) / c.total_mass;
+    const next = [x + c.dt * speed, speed + c.dt * push, theta + c.dt * turning, turning + c.dt * spin];
+    return { state: next, reward: 1, over: Math.abs(next[0]) > c.max_position || Math.abs(next[2]) > c.max_angle };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The policies: exact trees.  In a leaf, `left` is the number of its row.
+
+  function find(policy, observation) {
+    let node = 0;
+    while (policy.feature[node] >= 0) {
+      const below = observation[policy.feature[node]] < policy.threshold[node];
+      node = below ? policy.left[node] : policy.right[node];
+    }
+    return policy.left[node];
+  }
+
+  const act = (policy, observation) => policy.action[find(policy, observation)];
+
+  // The bounds of the cell that holds an observation, [lowest, highest] for each variable.
+  function cellBounds(system, policy, observation) {
+    const bounds = system.bounds.map((ends) => (ends ? [...ends] : [-Infinity, Infinity]));
+    let node = 0;
+    while (policy.feature[node] >= 0) {
+      const variable = policy.feature[node];
+      const below = observation[variable] < policy.threshold[node];
+      bounds[variable][below ? 1 : 0] = policy.threshold[node];
+      node = below ? policy.left[node] : policy.right[node];
+    }
+    return bounds;
+  }
+
+  // An episode from a state; with `actions` these are applied, otherwise the policy's.
+  function episode(system, policy, start, actions) {
+    const states = [start];
+    const taken = [];
+    let total = 0;
+    let over = false;
+    while (!over && taken.length < system.steps && (!actions || taken.length < actions.length)) {
+      const here = states[states.length - 1];
+      const action = actions ? actions[taken.length] : act(policy, observe(system, here));
+      const result = step(system, here, action);
+      taken.push(action);
+      states.push(result.state);
+      total += result.reward;
+      over = result.over;
+    }
+    return { states, actions: taken, total, over };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Words and colours
+
+  // Cividis: from dark blue to yellow, ever lighter, so that grey shows the same order.
+  const STOPS = [[0, 34, 78], [66, 78, 108], [125, 124, 120], [186, 173, 108], [254, 232, 56]];
+
+  function colour(share) {
+    const place = Math.min(1, Math.max(0, share)) * (STOPS.length - 1);
+    const below = Math.min(STOPS.length - 2, Math.floor(place));
+    return STOPS[below].map((part, i) => Math.round(part + (place - below) * (STOPS[below + 1][i] - part)));
+  }
+
+  function number(value, decimals = 2) {
+    if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
+    const text = value.toFixed(decimals);
+    return Number(text) === 0 ? (0).toFixed(decimals) : text.replace("-", "−");
+  }
+
+  const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+  const physical = (system, action) => (system.choices.length ? system.choices[action] : action);
+
+  function actionInWords(system, policy, row) {
+    const signed = (action) => {
+      const value = physical(system, action);
+      return (value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2);
+    };
+    let words = withUnit(signed(policy.action[row]), system.action_unit);
+    if (system.family === "CartPole") words = `push ${policy.action[row] === 1 ? "right" : "left"}, ${words}`;
+    if (policy.low[row] !== policy.high[row]) {
+      words += ` (the middle of ${signed(policy.low[row])} to ${signed(policy.high[row])})`;
+    }
+    return words;
+  }
+
+  // What colours show: a share between 0 and 1 for each row, and the words at the two ends.
+  function shading(system, policy, what) {
+    if (what === "action") {
+      const [low, high] = system.action_range;
+      const ends = [low, high].map((end) => withUnit(number(end, 0), system.action_unit));
+      return { shares: policy.action.map((a) => (physical(system, a) - low) / (high - low)), ends };
+    }
+    const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
+    const low = Math.min(...values);
+    const high = Math.max(...values);
+    const raw = policy[what];
+    const ends = [Math.min(...raw), Math.max(...raw)].map((end) => number(end, what === "q" ? 1 : 0));
+    return { shares: values.map((v) => (high > low ? (v - low) / (high - low) : 0.5)), ends };
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // The page
+
+  const STYLE = `
+    .spaql { --ink: #1b1b1b; --soft: #eef0f3; --line: #8a8f98; --mark: #b3261e;
+      color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
+    @media (prefers-color-scheme: dark) { html:not([data-theme="light"]) .spaql {
+      --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; } }
+    html[data-theme="dark"] .spaql {
+      --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
+    .spaql * { box-sizing: border-box; }
+    .spaql .row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
+    .spaql select, .spaql button { font: inherit; color: var(--ink); background: var(--soft); min-height: 2.75rem;
+      border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.7rem; max-width: 100%; }
+    .spaql input[type=range] { width: 100%; min-height: 2.2rem; }
+    .spaql button { min-width: 5.5rem; cursor: pointer; }
+    .spaql .two { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); }
+    .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
+    .spaql canvas.map { touch-action: none; cursor: crosshair; }
+    .spaql :focus-visible { outline: 3px solid #2f7de1; outline-offset: 2px; }
+    .spaql table { border-collapse: collapse; width: 100%; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
+    .spaql th, .spaql td { text-align: left; padding: 0.15rem 0.6rem 0.15rem 0; border-bottom: 1px solid var(--soft);
+      font-weight: normal; background: none; color: inherit; vertical-align: top; }
+    .spaql th { white-space: nowrap; }
+    .spaql pre { overflow: auto; max-height: 24rem; padding: 0.6rem; background: var(--soft); color: var(--ink);
+      font-size: 0.85rem; line-height: 1.35; border: none; }
+    .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
+    .spaql .key span.bar { flex: 1; height: 0.8rem; border: 1px solid var(--line); }
+    .spaql .score { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; }
+    .spaql p.help { font-size: 0.9rem; margin: 0.3rem 0; }
+    .spaql summary { cursor: pointer; min-height: 2.2rem; }
+  `;
+
+  function element(parent, tag, attributes = {}, text = "") {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+
+  function choice(parent, text) {
+    return element(element(parent, "label", {}, text), "select");
+  }
+
+  function fill(select, entries, chosen) {
+    select.replaceChildren();
+    for (const [value, text] of entries) element(select, "option", { value }, text);
+    if (entries.some(([value]) => String(value) === String(chosen))) select.value = chosen;
+  }
+
+  function build(place, data) {
+    place.replaceChildren();
+    place.classList.add("spaql");
+    element(place, "style", {}, STYLE);
+    const top = element(place, "div", { class: "row" });
+    const systemChoice = choice(top, "System");
+    const policyChoice = choice(top, "Algorithm");
+    const axes = element(place, "div", { class: "row" });
+    const acrossChoice = choice(axes, "Across");
+    const upChoice = choice(axes, "Up");
+    const whatChoice = choice(axes, "Colour");
+    const sliders = element(place, "div", { class: "row" });
+    const two = element(place, "div", { class: "two" });
+    const left = element(two, "div");
+    const right = element(two, "div");
+    const map = element(left, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
+    const key = element(left, "div", { class: "key" });
+    element(left, "p", { class: "help" }, "Point at the map to read a cell; click, tap or drag to put the system there. "
+      + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses. "
+      + "The map is the slice through the state put there, also while the system moves out of it.");
+    const scene = element(right, "canvas", { width: 480, height: 300, role: "img" });
+    const buttons = element(right, "div", { class: "row" });
+    const playButton = element(buttons, "button", { type: "button" }, "Play");
+    const stepButton = element(buttons, "button", { type: "button" }, "One step");
+    const resetButton = element(buttons, "button", { type: "button" }, "Back");
+    const score = element(right, "div", { class: "score" });
+    const readout = element(right, "div", { role: "status", "aria-live": "polite", "aria-label": "The cell" });
+    const details = element(place, "details");
+    const summary = element(details, "summary");
+    const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
+
+    let system, policy, picture, shade;
+    let start = []; // the state chosen, an entry a variable
+    let state = []; // where the system is now
+    let trail = [];
+    let total = 0;
+    let count = 0;
+    let over = false;
+    let playing = false;
+    let clock = 0;
+    let pointed = null; // a state the pointer is at
+
+    const index = (select) => system.state.findIndex((variable) => variable.name === select.value);
+    const reach = (i) => system.state[i].reach;
+
+    function chooseSystem() {
+      system = data.systems[systemChoice.value];
+      const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value);
+      fill(policyChoice, entries.map(([i, p]) => [i, `${p.title} (${p.leaves} leaves)`]));
+      const names = system.state.map((variable) => [variable.name, withSymbol(variable)]);
+      fill(acrossChoice, names, "theta");
+      fill(upChoice, names, "theta_dot");
+      start = system.family === "Pendulum" ? [Math.PI - 0.1, 0] : [0, 0, 0.03, 0];
+      choosePolicy();
+    }
+
+    const withSymbol = (variable) => `${variable.symbol} (${variable.unit})`;
+
+    function choosePolicy() {
+      policy = data.policies[policyChoice.value];
+      const cells = policy.q[0] !== null;
+      const whats = [["action", system.action], ["q", "Q"], ["visits", "visits"]];
+      fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
+      summary.textContent = `The tree that decides: ${policy.leaves} leaves, mean return ${number(policy.reward, 1)}`;
+      text.textContent = policy.text;
+      details.open = policy.leaves <= 12;
+      chooseAxes();
+    }
+
+    function chooseAxes(changed) {
+      if (acrossChoice.value === upChoice.value) {
+        const other = changed === upChoice ? acrossChoice : upChoice;
+        other.value = system.state.find((variable) => variable.name !== other.value).name;
+      }
+      sliders.replaceChildren();
+      system.state.forEach((variable, i) => {
+        if ([acrossChoice.value, upChoice.value].includes(variable.name)) return;
+        const label = element(sliders, "label", {}, "");
+        const caption = element(label, "span");
+        const slider = element(label, "input", { type: "range", min: -variable.reach, max: variable.reach,
+          step: variable.reach / 100 });
+        slider.value = start[i];
+        const show = () => {
+          caption.textContent = `${variable.symbol} = ${withUnit(number(start[i]), variable.unit)}`;
+          slider.setAttribute("aria-valuetext", withUnit(number(start[i]), variable.unit));
+        };
+        show();
+        slider.addEventListener("input", () => {
+          start[i] = Number(slider.value);
+          show();
+          paint();
+          reset();
+        });
+      });
+      paint();
+      reset();
+    }
+
+    // The state at a place of the map, in shares of its width and height.
+    function stateAt(across, up) {
+      const found = [...start];
+      found[index(acrossChoice)] = (2 * across - 1) * reach(index(acrossChoice));
+      found[index(upChoice)] = (2 * up - 1) * reach(index(upChoice));
+      return found;
+    }
+
+    function placeOf(where) {
+      const a = index(acrossChoice);
+      const b = index(upChoice);
+      const value = (i) => (system.family === "Pendulum" && i === 0 ? principal(where[0]) : where[i]);
+      return [((value(a) / reach(a) + 1) / 2) * map.width, ((1 - value(b) / reach(b)) / 2) * map.height];
+    }
+
+    // Paint the map once for a policy, its axes and the other variables; `drawMap` puts marks upon it.
+    function paint() {
+      const [width, height] = [map.width, map.height];
+      shade = shading(system, policy, whatChoice.value);
+      const colours = shade.shares.map(colour);
+      picture = new ImageData(width, height);
+      const rows = new Int32Array(width * height);
+      for (let j = 0; j < height; j++) {
+        for (let i = 0; i < width; i++) {
+          const here = j * width + i;
+          rows[here] = find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
+          const border = (i > 0 && rows[here] !== rows[here - 1]) || (j > 0 && rows[here] !== rows[here - width]);
+          const [r, g, b] = border ? [150, 150, 150] : colours[rows[here]];
+          picture.data.set([r, g, b, 255], 4 * here);
+        }
+      }
+      key.replaceChildren();
+      element(key, "span", {}, shade.ends[0]);
+      const shares = whatChoice.value === "action" && system.choices.length
+        ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
+        : STOPS.map((_, i, all) => i / (all.length - 1));
+      const blocks = shares.length / 2;
+      const stops = shares.map((share, i) => `rgb(${colour(share)})`
+        + (shares.length === STOPS.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
+      element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
+      element(key, "span", {}, shade.ends[1]);
+      const variables = [acrossChoice, upChoice].map((select) => system.state[index(select)].symbol).join(" and ");
+      map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
+    }
+
+    function drawMap() {
+      const context = map.getContext("2d");
+      context.putImageData(picture, 0, 0);
+      // White under black can be seen on every colour.
+      const recent = trail.slice(-40);
+      for (const [style, width] of [["white", 3.5], ["black", 1.5]]) {
+        context.strokeStyle = style;
+        context.lineWidth = width;
+        context.beginPath();
+        recent.forEach((where, i) => {
+          const [x, y] = placeOf(where);
+          const jump = i > 0 && Math.abs(x - placeOf(recent[i - 1])[0]) > map.width / 2;
+          if (i === 0 || jump) context.moveTo(x, y);
+          else context.lineTo(x, y);
+        });
+        context.stroke();
+        const [x, y] = placeOf(state);
+        context.beginPath();
+        context.moveTo(x - 12, y);
+        context.lineTo(x + 12, y);
+        context.moveTo(x, y - 12);
+        context.lineTo(x, y + 12);
+        context.stroke();
+        context.beginPath();
+        context.arc(x, y, 7, 0, 2 * Math.PI);
+        context.stroke();
+      }
+      context.fillStyle = "#ff5c4d";
+      context.fill();
+    }
+
+    function drawScene(action) {
+      const context = scene.getContext("2d");
+      const style = getComputedStyle(place);
+      const [ink, mark] = ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
+      const [width, height] = [scene.width, scene.height];
+      context.clearRect(0, 0, width, height);
+      context.strokeStyle = context.fillStyle = ink;
+      context.lineCap = "round";
+      const line = (x0, y0, x1, y1, thick) => {
+        context.lineWidth = thick;
+        context.beginPath();
+        context.moveTo(x0, y0);
+        context.lineTo(x1, y1);
+        context.stroke();
+      };
+      if (system.family === "Pendulum") {
+        const [cx, cy, length] = [width / 2, height / 2, height * 0.38];
+        line(cx, cy, cx - length * Math.sin(state[0]), cy - length * Math.cos(state[0]), 12);
+        context.beginPath();
+        context.arc(cx, cy, 5, 0, 2 * Math.PI);
+        context.fill();
+        if (action) { // an arc as long as the torque is strong, in the direction it turns
+          context.strokeStyle = context.fillStyle = mark;
+          context.lineWidth = 4;
+          const end = -Math.PI / 2 - (action / system.action_range[1]) * 1.2;
+          context.beginPath();
+          context.arc(cx, cy, 40, -Math.PI / 2, end, action > 0);
+          context.stroke();
+          context.beginPath();
+          context.arc(cx + 40 * Math.cos(end), cy + 40 * Math.sin(end), 7, 0, 2 * Math.PI);
+          context.fill();
+        }
+      } else {
+        const scale = width / 5.6;
+        const ground = height * 0.8;
+        const cart = width / 2 + state[0] * scale;
+        line(width / 2 - 2.4 * scale, ground, width / 2 + 2.4 * scale, ground, 2);
+        for (const side of [-2.4, 2.4]) line(width / 2 + side * scale, ground - 8, width / 2 + side * scale, ground + 8, 2);
+        context.fillRect(cart - 32, ground - 34, 64, 30);
+        context.strokeStyle = mark;
+        const length = 2 * system.constants.length * scale * 1.4;
+        line(cart, ground - 34, cart + length * Math.sin(state[2]), ground - 34 - length * Math.cos(state[2]), 8);
+        if (action) {
+          const side = Math.sign(action);
+          context.strokeStyle = ink;
+          line(cart + side * 40, ground - 19, cart + side * 78, ground - 19, 4);
+          line(cart + side * 78, ground - 19, cart + side * 66, ground - 28, 4);
+          line(cart + side * 78, ground - 19, cart + side * 66, ground - 10, 4);
+        }
+      }
+      const where = system.state.map((v, i) => `${v.symbol} ${withUnit(number(state[i]), v.unit)}`).join(", ");
+      scene.setAttribute("aria-label", `${system.title} at ${where}`);
+    }
+
+    function read() {
+      const observation = observe(system, pointed || state);
+      const row = find(policy, observation);
+      const bounds = cellBounds(system, policy, observation);
+      readout.replaceChildren();
+      const table = element(readout, "table");
+      const add = (name, value) => {
+        const line = element(table, "tr");
+        element(line, "th", { scope: "row" }, name);
+        element(line, "td", {}, value);
+      };
+      add(pointed ? "State pointed at" : "State", system.state.map((v, i) =>
+        `${v.symbol} ${withUnit(number((pointed || state)[i]), v.unit)}`).join(", "));
+      bounds.forEach(([low, high], i) => {
+        const decimals = high - low < 0.1 ? 3 : 2;
+        add(`${system.observed[i]} in its cell`,
+          withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, system.units[i]));
+      });
+      add(system.action, actionInWords(system, policy, row));
+      if (policy.q[row] !== null) {
+        add("Q", number(policy.q[row], 1));
+        add("visits", String(policy.visits[row]));
+      }
+    }
+
+    function show(action) {
+      drawMap();
+      drawScene(action);
+      const ending = over ? (count >= system.steps ? ", the end" : ", it fell") : "";
+      score.textContent = `Step ${count} of ${system.steps}, return ${number(total, system.family === "CartPole" ? 0 : 1)}${ending}`;
+      read();
+    }
+
+    function reset() {
+      pause();
+      state = [...start];
+      trail = [state];
+      total = count = 0;
+      over = false;
+      show(0);
+    }
+
+    function advance() {
+      if (over) return;
+      const action = act(policy, observe(system, state));
+      const result = step(system, state, action);
+      state = result.state;
+      trail.push(state);
+      total += result.reward;
+      count += 1;
+      over = result.over || count >= system.steps;
+      if (over) pause();
+      show(physical(system, action));
+    }
+
+    function pause() {
+      playing = false;
+      clearTimeout(clock);
+      playButton.textContent = "Play";
+      readout.setAttribute("aria-live", "polite");
+    }
+
+    function play() {
+      if (over) reset();
+      playing = true;
+      pointed = null;
+      playButton.textContent = "Pause";
+      readout.setAttribute("aria-live", "off"); // not every step is to be read out
+      const pace = 1000 * system.constants.dt; // real time
+      let due = performance.now() + pace;
+      const next = () => {
+        if (!playing) return;
+        advance();
+        // A browser that fell behind does not catch up all at once.
+        due = Math.max(due + pace, performance.now());
+        clock = setTimeout(next, due - performance.now());
+      };
+      clock = setTimeout(next, pace);
+    }
+
+    const toggle = () => (playing ? pause() : play());
+
+    function shareOf(event) {
+      const box = map.getBoundingClientRect();
+      const share = (at, from, size) => Math.min(1, Math.max(0, (at - from) / size));
+      return [share(event.clientX, box.left, box.width), 1 - share(event.clientY, box.top, box.height)];
+    }
+
+    function put(across, up) {
+      start = stateAt(across, up);
+      pointed = null;
+      reset();
+    }
+
+    map.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      map.focus({ preventScroll: true }); // or the place pointed at would move
+      if (map.setPointerCapture && event.isTrusted) map.setPointerCapture(event.pointerId);
+      put(...shareOf(event));
+    });
+    map.addEventListener("pointermove", (event) => {
+      if (event.buttons) put(...shareOf(event));
+      else if (!playing) {
+        pointed = stateAt(...shareOf(event));
+        read();
+      }
+    });
+    map.addEventListener("pointerleave", () => {
+      pointed = null;
+      if (!playing) read();
+    });
+    map.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+      if (event.key in moves) {
+        const size = event.shiftKey ? 0.1 : 0.01;
+        const share = (i) => (start[i] / reach(i) + 1) / 2;
+        const [dx, dy] = moves[event.key];
+        const bounded = (value) => Math.min(1, Math.max(0, value));
+        put(bounded(share(index(acrossChoice)) + dx * size), bounded(share(index(upChoice)) + dy * size));
+      } else if (event.key === " " || event.key === "Enter") toggle();
+      else return;
+      event.preventDefault();
+    });
+    systemChoice.addEventListener("change", chooseSystem);
+    policyChoice.addEventListener("change", choosePolicy);
+    acrossChoice.addEventListener("change", () => chooseAxes(acrossChoice));
+    upChoice.addEventListener("change", () => chooseAxes(upChoice));
+    whatChoice.addEventListener("change", () => {
+      paint();
+      show(0);
+    });
+    playButton.addEventListener("click", toggle);
+    stepButton.addEventListener("click", () => {
+      pause();
+      pointed = null;
+      if (over) reset();
+      advance();
+    });
+    resetButton.addEventListener("click", reset);
+    fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));
+    chooseSystem();
+  }
+
+  return { observe, step, find, act, cellBounds, episode, build };
+})();
+
+{
+  const place = document.getElementById("spaql-explorer");
+  if (place) spaqlExplorer.build(place, SPAQL_POLICIES);
+}

@@ -1,0 +1,278 @@
+"""The explorer in a browser: its physics is Gymnasium's, its actions are the agents', and its controls work."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaql import SPAQL, SPAQLTS
+from spaql.agents import make_env
+from spaql.explorer import SEED, Shown, write
+from spaql.policies import policy_of
+from spaql.trees import LEAF, Tree, evaluate, trajectories, variables_of
+
+PAGE = Path(__file__).parents[1] / "book" / "explorer"
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+)
+SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
+ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
+in_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
+
+
+@pytest.fixture(scope="module")
+def agents():
+    return {
+        (system, algorithm.__name__): algorithm(system, xi=4, seed=1).learn(200, 10)
+        for system in SYSTEMS
+        for algorithm in (SPAQLTS, SPAQL)
+    }
+
+
+@pytest.fixture(scope="module")
+def small(agents):
+    return policy_of(agents["CartPole-v0", "SPAQLTS"]).simplify(target=195, leaves=5, proposals=50, fresh=100).tree
+
+
+@pytest.fixture(scope="module")
+def folder(agents, small, tmp_path_factory):
+    """A folder with the page and the policies of these agents, the last of which is a simplified one."""
+    folder = tmp_path_factory.mktemp("explorer")
+    shown = [Shown(system, name, policy_of(agent)) for (system, name), agent in agents.items()]
+    write(folder / "policies.js", [*shown, Shown("CartPole-v0", "simplified", small)])
+    shutil.copy(PAGE / "explorer.js", folder)
+    return folder
+
+
+def browse(folder, script, data=None):
+    """Return what a script in the page leaves in `result`, as JSON after its promise is done."""
+    page = (
+        (PAGE / "explorer.html")
+        .read_text()
+        .replace(
+            "</html>",
+            f"""<pre id="result"></pre><script>
+        const given = {json.dumps(data)};
+        const errors = [];
+        addEventListener("error", (event) => errors.push(event.message));
+        const report = (found) => {{ document.getElementById("result").textContent = JSON.stringify(found); }};
+        (async () => {{ {script} }})().then(
+            (result) => report({{ result, errors }}), (error) => report({{ errors: [String(error)] }}));
+        </script></html>""",
+        )
+    )
+    (folder / "test.html").write_text(page, encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom"]
+    flags.append(f"--user-data-dir={folder / 'profile'}")
+    done = subprocess.run(
+        [CHROMIUM, *flags, (folder / "test.html").as_uri()], capture_output=True, text=True, timeout=120
+    )
+    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert found, done.stderr[-2000:]
+    answer = json.loads(html.unescape(found[1]))
+    assert answer["errors"] == []
+    return answer["result"]
+
+
+def play_gymnasium(agent, system, seed):
+    """An episode in Gymnasium under an agent: states, observations, actions and rewards."""
+    env = make_env(system)
+    observation, _ = env.reset(seed=seed)
+    states, observations, actions, total, over = [np.array(env.unwrapped.state, float).tolist()], [], [], 0.0, False
+    while not over:
+        action, _ = agent.predict(observation, deterministic=True)
+        observations.append(observation.tolist())
+        actions.append(np.ravel(action)[0].item())
+        observation, reward, terminated, truncated, _ = env.step(action)
+        states.append(np.array(env.unwrapped.state, float).tolist())
+        total += float(reward)
+        over = terminated or truncated
+    return {
+        "states": np.array(states, float).tolist(),
+        "observations": observations,
+        "actions": actions,
+        "total": total,
+    }
+
+
+@pytest.fixture(scope="module")
+def episodes(agents):
+    return [
+        play_gymnasium(agent, system, seed) | {"system": system, "policy": i}
+        for i, ((system, _), agent) in enumerate(agents.items())
+        for seed in (0, 1, 2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def played(folder, episodes):
+    """What the browser makes of Gymnasium's episodes, and its sines of some angles."""
+    return browse(
+        folder,
+        """
+        const answers = given.episodes.map((episode) => {
+            const system = SPAQL_POLICIES.systems[episode.system];
+            const policy = SPAQL_POLICIES.policies[episode.policy];
+            return {
+                whole: spaqlExplorer.episode(system, policy, episode.states[0], episode.actions),
+                steps: episode.actions.map((action, i) => spaqlExplorer.step(system, episode.states[i], action)),
+                chosen: episode.observations.map((observation) => spaqlExplorer.act(policy, observation)),
+                closed: spaqlExplorer.episode(system, policy, episode.states[0]).actions,
+            };
+        });
+        return { answers, sines: given.angles.map((angle) => [Math.sin(angle), Math.cos(angle)]) };
+        """,
+        {"episodes": episodes, "angles": ANGLES},
+    )
+
+
+@in_browser
+def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(episodes, played):
+    for expected, answer in zip(episodes, played["answers"], strict=True):
+        states = [step["state"] for step in answer["steps"]]
+        assert np.abs(np.subtract(states, expected["states"][1:])).max() < 1e-6
+        assert sum(step["reward"] for step in answer["steps"]) == pytest.approx(expected["total"], abs=1e-6)
+        assert answer["chosen"] == expected["actions"]
+    assert {len(episode["actions"]) for episode in episodes if "Pendulum" in episode["system"]} == {200}
+
+
+@in_browser
+def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
+    # A pendulum that stays near the top makes 1e-12 into more than 1 within an episode, so one sine with another last
+    # bit is enough for two sound simulations to part.
+    if played["sines"] != [[float(np.sin(angle)), float(np.cos(angle))] for angle in ANGLES]:
+        pytest.skip("this browser's sines are not NumPy's to the last bit")
+    for expected, answer in zip(episodes, played["answers"], strict=True):
+        assert np.abs(np.subtract(answer["whole"]["states"], expected["states"])).max() < 1e-6
+        assert answer["whole"]["total"] == pytest.approx(expected["total"], abs=1e-6)
+        assert answer["closed"] == expected["actions"]
+
+
+@in_browser
+def test_the_browser_acts_as_the_agent_everywhere(agents, folder):
+    rng = np.random.default_rng(0)
+    points = {
+        system: (rng.uniform(-1, 1, (5000, 3)) * [1.5, 1.5, 9] if "Pendulum" in system else
+                 rng.normal(size=(5000, 4)) * [1, 20, 0.1, 5]).astype(np.float32).tolist()
+        for system in SYSTEMS
+    }  # fmt: skip
+    answers = browse(
+        folder,
+        "return SPAQL_POLICIES.policies.map((p) => given[p.system].map((point) => spaqlExplorer.act(p, point)));",
+        points,
+    )
+    for ((system, _), agent), actions in zip(agents.items(), answers, strict=False):
+        assert actions == agent.predict(np.array(points[system]), deterministic=True)[0].ravel().tolist()
+
+
+@in_browser
+def test_the_cell_that_is_read_is_the_tables(agents, folder):
+    policy = policy_of(agents["CartPole-v0", "SPAQLTS"])
+    frame = policy.table(merge=False)
+    point = [0.3, -0.2, 0.04, 0.5]
+    answer = browse(
+        folder,
+        """
+        const [system, policy] = [SPAQL_POLICIES.systems["CartPole-v0"], SPAQL_POLICIES.policies[0]];
+        const row = spaqlExplorer.find(policy, given);
+        return [spaqlExplorer.cellBounds(system, policy, given), policy.q[row], policy.visits[row]];
+        """,
+        point,
+    )
+    names = policy.variables.observed
+    inside = np.all([(frame[f"{n}_low"] <= v) & (v < frame[f"{n}_high"]) for n, v in zip(names, point, strict=True)], 0)
+    row = frame[inside].iloc[0]
+    bounds, q, visits = answer
+    for name, (low, high) in zip(names, bounds, strict=True):
+        # JSON has no infinity
+        assert (-np.inf if low is None else low) == pytest.approx(row[f"{name}_low"], abs=1e-9)
+        assert (np.inf if high is None else high) == pytest.approx(row[f"{name}_high"], abs=1e-9)
+    assert (q, visits) == (row.q, row.visits)
+
+
+@in_browser
+def test_mouse_touch_and_keyboard_work(folder, small):
+    answer = browse(
+        folder,
+        """
+        const place = document.getElementById("spaql-explorer");
+        const seen = {};
+        const score = () => place.querySelector(".score").textContent;
+        const readout = () => place.querySelector("[role=status]").textContent;
+        const [system, policy] = place.querySelectorAll("select");
+        const map = place.querySelector("canvas.map");
+        const box = map.getBoundingClientRect();
+        const button = (text) => [...place.querySelectorAll("button")].find((b) => b.textContent === text);
+        const point = (type, x, y, buttons) => map.dispatchEvent(new PointerEvent(type, { bubbles: true, buttons,
+            clientX: box.left + x * box.width, clientY: box.top + y * box.height }));
+        const choose = (select, value) => { select.value = value; select.dispatchEvent(new Event("change")); };
+        const until = async (done) => { while (!done()) await new Promise((go) => setTimeout(go, 50)); };
+
+        seen.sliders = place.querySelectorAll("input[type=range]").length;
+        point("pointermove", 0.75, 0.25, 0);
+        seen.pointed = readout();
+        point("pointerdown", 0.55, 0.5, 1);
+        seen.tapped = readout();
+        map.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", shiftKey: true }));
+        seen.moved = readout();
+        map.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", shiftKey: true }));
+        button("One step").click();
+        seen.step = score();
+        choose(system, "CartPole-v0"); // back to where the page begins
+        choose(policy, [...policy.options].find((option) => option.text.startsWith("simplified")).value);
+        seen.tree = place.querySelector("pre").textContent;
+        map.dispatchEvent(new KeyboardEvent("keydown", { key: " " }));
+        seen.playing = button("Pause") !== undefined;
+        await until(() => button("Play"));
+        seen.end = score();
+        choose(system, "Pendulum-v1");
+        seen.noSliders = place.querySelectorAll("input[type=range]").length;
+        button("One step").click();
+        seen.pendulum = score();
+        seen.labels = [...place.querySelectorAll("canvas, pre")].map((e) => e.getAttribute("aria-label"));
+        seen.painted = new Set(map.getContext("2d").getImageData(0, 0, map.width, map.height).data).size;
+        seen.outside = performance.getEntriesByType("resource").map((e) => e.name);
+        return seen;
+        """,
+    )
+    assert answer["sliders"] == 2
+    assert "θ 0.10 rad" in answer["pointed"]
+    assert "θ̇ 1.50 rad/s" in answer["pointed"]
+    assert "θ 0.02 rad" in answer["tapped"]
+    assert "θ̇ 0.00 rad/s" in answer["tapped"]
+    assert "θ 0.06 rad" in answer["moved"]
+    assert answer["step"] == "Step 1 of 200, return 1"
+    assert answer["playing"]
+    steps = len(trajectories(small, "CartPole-v0", [0, 0, 0.03, 0])[0])
+    assert answer["end"] == f"Step {steps} of 200, return {steps}, {'the end' if steps == 200 else 'it fell'}"
+    assert "theta_dot" in answer["tree"]
+    assert answer["noSliders"] == 0
+    assert re.fullmatch(r"Step 1 of 200, return −\d\.\d", answer["pendulum"])
+    assert all(answer["labels"])
+    assert answer["painted"] > 10
+    assert not any(name.startswith("http") for name in answer["outside"])
+
+
+def test_the_books_data_are_what_they_say():
+    text = (PAGE / "policies.js").read_text(encoding="utf-8")
+    data = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    assert {policy["system"] for policy in data["policies"]} == set(SYSTEMS)
+    for policy in (p for p in data["policies"] if p["system"] == "CartPole-v0"):
+        feature, left, right = (np.array(policy[name]) for name in ("feature", "left", "right"))
+        low = np.zeros((len(feature), 1))
+        low[feature == LEAF, 0] = np.array(policy["action"])[left[feature == LEAF]]
+        env = make_env("CartPole-v0")
+        tree = Tree(feature, np.array(policy["threshold"]), left, right, low, low + 1, variables_of(env))
+        assert evaluate(tree, env, 1000, seed=SEED).mean() == pytest.approx(policy["reward"], abs=0.5)
+    assert "https:" not in (PAGE / "explorer.js").read_text(encoding="utf-8")
+
+
+def test_only_the_papers_systems_can_be_explored(agents, tmp_path):
+    policy = policy_of(SPAQL("MountainCar-v0", xi=4))
+    with pytest.raises(ValueError, match="paper's systems"):
+        write(tmp_path / "policies.js", [Shown("MountainCar-v0", "SPAQL", policy)])

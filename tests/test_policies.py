@@ -1,0 +1,496 @@
+"""Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
+
+import itertools
+import re
+import shutil
+import subprocess
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
+from spaql.agents import make_env
+from spaql.experiments import make_jobs
+from spaql.jobs import compute
+from spaql.policies import float_of, least_above, parts_of_cell, policy_of, retrain
+from spaql.results import save
+from spaql.simplifying import best_split, grow, simplify, smaller_trees
+from spaql.systems import standardise
+from spaql.trees import (
+    LEAF,
+    Tree,
+    evaluate,
+    export_c,
+    export_graphviz,
+    export_python,
+    export_text,
+    run_tree,
+    trajectories,
+    variables_of,
+)
+
+from .conftest import same_sines
+
+SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
+CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
+
+
+@pytest.fixture(scope="module")
+def agents():
+    """Agents whose partitions have been refined by a short training."""
+    return {
+        (algorithm, env_id): algorithm(env_id, xi=4, seed=1).learn(SYSTEMS[env_id] * 5, 10)
+        for algorithm, env_id in CASES
+    }
+
+
+def random_observations(env_id, count, seed=0):
+    """States from the whole of the space and beyond its bounds, half of them close to the middle."""
+    rng = np.random.default_rng(seed)
+    scale = np.array([2.0, 2.0, 12.0] if "Pendulum" in env_id else [6.0, 300.0, 0.6, 40.0])
+    points = rng.uniform(-scale, scale, (count, scale.size))
+    points[::2] *= rng.uniform(0, 1, (len(points[::2]), 1)) ** 4
+    return points.astype(np.float32)
+
+
+def borders(tree, count=40):
+    """Observations on each threshold of a tree, and a few floats to either side of it."""
+    points = []
+    for node in np.flatnonzero(tree.feature != LEAF):
+        point = np.zeros((2 * count + 1, len(tree.variables.observed)))
+        value = tree.threshold[node]
+        row = np.full(2 * count + 1, value)
+        for i in range(count):
+            row[count + i + 1] = np.nextafter(row[count + i], np.inf)
+            row[count - i - 1] = np.nextafter(row[count - i], -np.inf)
+        point[:, tree.feature[node]] = row
+        points.append(point)
+    return np.concatenate(points)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The exact tree
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
+    agent = agents[case]
+    tree = policy_of(agent).tree()
+    assert tree.leaves > 5
+    points = random_observations(case[1], 1_000_000 // len(CASES))
+    for part in (points, borders(tree)):
+        assert np.array_equal(tree.predict(part)[0], agent.predict(part, deterministic=True)[0])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
+    agent = agents[case]
+    policy = policy_of(agent)
+    for deterministic in (True, False):
+        tree = policy.tree(deterministic=deterministic)
+        ours = evaluate(tree, case[1], 200, seed=7, deterministic=deterministic)
+        assert np.array_equal(ours, agent.evaluate(200, seed=7, deterministic=deterministic))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
+    agent = agents[case]
+    tree = policy_of(agent).tree()
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(-0.05, 0.05, (100, 4 if "Cart" in case[1] else 2)) * (1 if "Cart" in case[1] else 60)
+    episodes = run_tree(tree, make_env(case[1]), starts, rng, record=True)
+    assert len(episodes.seen) == episodes.steps.sum() > 500
+    assert np.array_equal(tree.predict(episodes.seen)[0], agent.predict(episodes.seen, deterministic=True)[0])
+
+
+@same_sines
+def test_a_tree_walks_through_gymnasium_as_through_the_compiled_system(agents):
+    for case in CASES:
+        tree = policy_of(agents[case]).tree()
+        env = make_env(case[1])
+        observation, _ = env.reset(seed=3)
+        start = np.array(env.unwrapped.state)[None]
+        total, over, seen = 0.0, False, []
+        while not over:
+            seen.append(observation)
+            observation, reward, terminated, truncated, _ = env.step(tree.predict(observation)[0])
+            total, over = total + reward, terminated or truncated
+        episodes = run_tree(tree, env, start, np.random.default_rng(0), record=True)
+        assert episodes.rewards[0] == pytest.approx(total, abs=1e-6)
+        assert np.allclose(episodes.seen, seen, rtol=0, atol=1e-6)
+
+
+def test_thresholds_are_the_least_floats_of_the_upper_half():
+    agent = SPAQL("CartPole-v0", xi=4)
+    x = np.empty(4)
+    for axis in range(4):
+        for border in (-0.875, -0.5, 0.0, 0.25):
+            point = np.zeros(4)
+            point[axis] = least_above(agent._space, axis, border)
+            standardise(agent._space, point, x)
+            assert x[axis] >= border
+            point[axis] = np.nextafter(point[axis], -np.inf)
+            standardise(agent._space, point, x)
+            assert x[axis] < border
+    numbers = [float_of(n) for n in (-(2**62), -5, -1, 0, 1, 5, 2**62)]
+    assert numbers == sorted(numbers)
+    assert float_of(-1) == -5e-324
+
+
+def test_a_shorter_horizon_is_kept(agents):
+    agent = SPAQL("CartPole-v0", xi=4, seed=0, horizon=50).learn(60, 5)
+    tree = policy_of(agent).tree()
+    rewards = agent.evaluate(100, seed=2, deterministic=True)
+    assert rewards.max() == 50
+    assert np.array_equal(evaluate(tree, "CartPole-v0", 100, seed=2, horizon=50), rewards)
+    assert policy_of(agent).simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
+
+
+def test_merging_makes_the_tree_smaller_and_nothing_can_be_merged_further(agents):
+    for case in CASES:
+        policy = policy_of(agents[case])
+        tree = policy.tree()
+        assert tree.leaves < len(policy.cells().best)
+        inner = np.flatnonzero(tree.feature != LEAF)
+        both = [n for n in inner if tree.feature[tree.left[n]] == tree.feature[tree.right[n]] == LEAF]
+        assert all(tree.low[tree.left[n]] != tree.low[tree.right[n]] for n in both)
+        assert len(tree.feature) == 2 * tree.leaves - 1
+        assert np.all(tree.left[inner] == inner + 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The table
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("merge", [True, False])
+def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case, merge):
+    agent = agents[case]
+    policy = policy_of(agent)
+    frame = policy.table(merge=merge)
+    names = policy.variables.observed
+    points = random_observations(case[1], 2000, seed=2).astype(float)
+    bounds = [4.8, np.inf, 0.41, np.inf] if len(names) == 4 else [1, 1, 8]
+    points = points[np.all(np.abs(points) < bounds, axis=1)]
+    low, high = (frame[[f"{name}_{end}" for name in names]].to_numpy() for end in ("low", "high"))
+    inside = (points[:, None] >= low) & (points[:, None] < high)
+    assert np.all(inside.all(2).sum(1) == 1)
+    row = frame.iloc[inside.all(2).argmax(1)]
+    act = agent.predict(points, deterministic=True)[0]
+    if "actions" in frame:
+        assert list(row.actions.map(lambda run: run[len(run) // 2])) == list(act)
+    else:
+        assert np.allclose(row.centre, act[:, 0])
+        assert np.all((frame.low < frame.high) & (frame.low >= -2) & (frame.high <= 2))
+
+
+def test_merging_rows_loses_no_volume_and_no_cell(agents):
+    for case in CASES:
+        policy = policy_of(agents[case])
+        merged, single = policy.table(), policy.table(merge=False)
+        assert len(merged) < len(single) == merged.cells.sum()
+        assert merged.q.min() >= single.q.min()
+        assert np.average(merged.visits) >= 1
+
+
+def test_the_table_is_in_the_systems_own_units(agents):
+    frame = policy_of(agents[SPAQL, "CartPole-v0"]).table()
+    assert np.isinf(frame.x_dot_low.min())
+    assert frame.x_high.max() == pytest.approx(4.8)
+    assert frame.theta_high.max() == pytest.approx(0.41887903)
+    assert set(frame.label) <= {"-10 N", "+10 N", "-10 N or +10 N"}
+    assert frame.attrs["units"]["theta_dot_low"] == "rad/s"
+    # The border at 1/4 of the standard speed: φ_m(y) = tanh(m y).
+    assert np.any(np.isclose(frame.x_dot_high, 0.0) | np.isclose(frame.x_dot_high, np.arctanh(0.5) * 240))
+    frame = policy_of(agents[SPAQL, "spaql/PendulumDiscrete-v1"]).table()
+    assert set(frame.centre) <= {-2, -1, 0, 1, 2}
+    assert frame.theta_dot_low.min() == -8
+    assert frame.attrs["units"]["centre"] == "Nm"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Policies of all agents
+
+
+def test_aql_has_a_policy_for_each_time_step():
+    agent = AQL("CartPole-v0", xi=4, seed=0).learn(60, 2)
+    points = random_observations("CartPole-v0", 500)
+    for h in (0, 3, 199):
+        tree = policy_of(agent, h=h).tree()
+        expected, _ = agent.predict(
+            points, state=np.full(len(points), h), episode_start=np.zeros(len(points), bool), deterministic=True
+        )
+        assert np.array_equal(tree.predict(points)[0], expected)
+    for h in (None, 200, -1, 1.5):
+        with pytest.raises(ValueError, match="time step"):
+            policy_of(agent, h=h)
+    with pytest.raises(ValueError, match="one time step"):
+        policy_of(agent, h=3).simplify()
+    with pytest.raises(ValueError, match="leave h out"):
+        policy_of(SPAQL("CartPole-v0", xi=4), h=3)
+
+
+def test_the_random_policy_is_one_cell():
+    policy = policy_of(Random("Pendulum-v1"))
+    assert len(policy.table()) == policy.tree().leaves == 1
+    assert policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
+    assert "1 cells" in repr(policy)
+
+
+def test_a_policy_stays_when_its_agent_learns_on():
+    agent = SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)
+    policy = policy_of(agent)
+    before = policy.table()
+    agent.learn(50, 2)
+    assert policy.table().equals(before)
+    assert not policy_of(agent).table().equals(before)
+
+
+class Plane(gym.Env):
+    """A user's environment: bounded and unbounded observations, two continuous actions."""
+
+    high = np.array([1, 5, np.inf])
+    observation_space = gym.spaces.Box(-high, high, dtype=np.float64)
+    action_space = gym.spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), float(action[0]), False, False, {}
+
+
+def test_policies_of_any_environment():
+    agent = SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1)
+    policy = policy_of(agent)
+    points = np.random.default_rng(0).normal(size=(2000, 3))
+    tree = policy.tree()
+    assert tree.leaves > 3
+    assert np.array_equal(tree.predict(points)[0], agent.predict(points, deterministic=True)[0])
+    frame = policy.table()
+    assert {"observation_2_high", "low_1", "centre_0"} <= set(frame)
+    assert frame.high_1.max() == 4
+    assert "observation_0" in export_text(tree)
+    with pytest.raises(ValueError, match="one number"):
+        export_python(tree)
+    policy = policy_of(SPAQL("MountainCar-v0", xi=1))
+    assert policy.table().label[0] == "0 or 1 or 2"
+    assert export_text(policy.tree()) == "|--- action: 1\n"
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 8])
+def test_parts_of_a_cell_are_cut_into_parts_that_came_before(dimensions):
+    known = set(itertools.product((0, 1), repeat=dimensions))
+    for part, cuts in parts_of_cell(dimensions):
+        for axis, lower, upper in cuts:
+            assert {lower, upper} <= known
+            assert [(a, b) for a, b in zip(lower, upper, strict=True) if a != b] == [(0, 1)]
+            assert part[axis] is None
+        known.add(part)
+    assert part == (None,) * dimensions
+    assert len(known) == (3**dimensions if dimensions <= 6 else 2 ** (dimensions + 1) - 1)
+
+
+def test_nan_is_refused(agents):
+    tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
+    with pytest.raises(ValueError, match="NaN"):
+        tree.predict([0.0, np.nan, 0.0])
+
+
+def test_retraining_gives_the_stored_agent_or_says_so(tmp_path):
+    job = make_jobs(["SPAQL-TS"], ["CartPole-v0"], [20], 1, 10, 5, fresh=5)[0]
+    agent = retrain(job, store=tmp_path)  # nothing stored yet
+    record = compute(job)
+    save(tmp_path, record)
+    assert np.array_equal(retrain(job, store=tmp_path).history, agent.history)
+    record.history["tau"][3] += 1
+    save(tmp_path, record)
+    with pytest.raises(RuntimeError, match="history differs"):
+        retrain(job, store=tmp_path)
+    with pytest.raises(ValueError, match="algorithm"):
+        retrain(job._replace(algorithm="TRPO"))
+
+
+def test_a_policy_takes_every_observation_mapped():
+    agent = SPAQL("Pendulum-v1", xi=4, seed=0, rules=Rules(first_observation="raw")).learn(100, 2)
+    points = random_observations("Pendulum-v1", 2000)
+    tree = policy_of(agent).tree()
+    later = agent.predict(points, episode_start=np.zeros(len(points), bool), deterministic=True)[0]
+    assert np.array_equal(tree.predict(points)[0], later)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Exports
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_python_function_does_what_the_agent_does(agents, case):
+    agent = agents[case]
+    tree = policy_of(agent).tree()
+    space = {"__builtins__": {}}  # no dependencies at all
+    exec(export_python(tree, "act"), space)
+    points = np.concatenate((random_observations(case[1], 3000, seed=4), borders(tree, count=2)))
+    expected = agent.predict(points, deterministic=True)[0].ravel()
+    assert [space["act"](*point) for point in points.tolist()] == expected.tolist()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("case", CASES)
+def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
+    agent = agents[case]
+    tree = policy_of(agent).tree()
+    size = len(tree.variables.observed)
+    main = f"""
+    #include <stdio.h>
+    int main(void) {{
+        double o[{size}];
+        while (fread(o, sizeof o, 1, stdin) == 1) {{
+            double a = act({", ".join(f"o[{i}]" for i in range(size))});
+            fwrite(&a, sizeof a, 1, stdout);
+        }}
+        return 0;
+    }}
+    """
+    (tmp_path / "act.c").write_text(export_c(tree, "act") + main)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+    subprocess.run(["cc", *strict, "-o", "act", "act.c"], cwd=tmp_path, check=True)
+    points = np.concatenate((random_observations(case[1], 50_000, seed=5), borders(tree, count=3))).astype(float)
+    done = subprocess.run([tmp_path / "act"], input=points.tobytes(), capture_output=True, check=True)
+    assert np.array_equal(np.frombuffer(done.stdout), agent.predict(points, deterministic=True)[0].ravel())
+
+
+def test_the_text_has_scikit_learns_form(agents):
+    for case in CASES:
+        tree = policy_of(agents[case]).tree(deterministic=False)
+        lines = export_text(tree).splitlines()
+        assert len(lines) == len(tree.feature) - tree.leaves + len(tree.feature)
+        assert all(
+            re.fullmatch(r"(\|   )*\|--- (\w+ (< |>=) -?\d+\.\d\d.*|(force|torque): .*)", line) for line in lines
+        )
+        assert not any(re.search(r"-0\.00\b", line) for line in lines)
+    assert "|--- force: -10 N" in export_text(policy_of(agents[SPAQLTS, "CartPole-v0"]).tree())
+
+
+def test_graphviz_source_has_all_nodes_and_edges(agents):
+    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).tree()
+    source = export_graphviz(tree)
+    assert len(re.findall(r"^\d+ \[label", source, re.M)) == len(tree.feature)
+    edges = re.findall(r'^(\d+) -> (\d+) \[label="(yes|no)"\]', source, re.M)
+    assert {(int(a), int(b)) for a, b, _ in edges} == {
+        (n, child) for n in np.flatnonzero(tree.feature != LEAF) for child in (tree.left[n], tree.right[n])
+    }
+
+
+def test_a_function_needs_a_name(agents):
+    tree = policy_of(agents[SPAQL, "CartPole-v0"]).tree()
+    for name in ("1st", "a b", "if", "θ"):
+        with pytest.raises(ValueError, match="name"):
+            export_python(tree, name)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Smaller trees
+
+
+def single_question(env, feature, threshold, below):
+    """A tree of two leaves for CartPole."""
+    low = np.array([[0.0], [below], [1.0 - below]])
+    arrays = ([feature, LEAF, LEAF], [threshold, 0.0, 0.0], [1, LEAF, LEAF], [2, LEAF, LEAF])
+    return Tree(*map(np.array, arrays), low, low + 1, variables_of(env))
+
+
+def test_three_leaves_solve_cartpole_and_two_do_not(agents):
+    found = policy_of(agents[SPAQLTS, "CartPole-v0"]).simplify(target=195, leaves=8, proposals=100)
+    assert found.tree.leaves == 3
+    # on other first states than any the search has seen, played by Gymnasium's seeds
+    assert evaluate(found.tree, "CartPole-v0", 1000, seed=12345).mean() >= 195
+    env = make_env("CartPole-v0")
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(-0.05, 0.05, (30, 4))
+    scores = [
+        run_tree(single_question(env, feature, threshold, below), env, starts, rng).rewards.mean()
+        for feature, reach in enumerate((2.4, 3.0, 0.21, 3.0))
+        for threshold in reach * np.linspace(-1, 1, 301) ** 3
+        for below in (0.0, 1.0)
+    ]
+    assert 150 < max(scores) < 195
+
+
+def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
+    policy = policy_of(agents[SPAQL, "spaql/PendulumDiscrete-v1"])
+    found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
+    assert found.tree.leaves < found.full.leaves == policy.tree().leaves
+    sizes = [size.leaves for size in found.curve]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 1
+    chosen = next(size for size in found.curve if size.tree is found.tree)
+    assert chosen.mean >= found.target == found.curve[-1].mean
+    assert all(size.mean < found.target for size in found.curve if size.leaves < chosen.leaves)
+    assert found.fresh.low < found.fresh.mean < found.fresh.high
+    assert f"{found.tree.leaves} leaves" in str(found)
+    again = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
+    assert again.fresh == found.fresh
+
+
+def test_without_a_small_tree_that_reaches_the_target_the_full_one_is_returned(agents):
+    found = policy_of(agents[SPAQL, "Pendulum-v1"]).simplify(target=0, leaves=3, episodes=5, proposals=0, fresh=10)
+    assert found.tree is found.full
+
+
+def test_imitation_without_search_acts_as_the_policy_mostly_does(agents):
+    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).tree()
+    env = make_env("CartPole-v0")
+    rng = np.random.default_rng(1)
+    seen = run_tree(tree, env, rng.uniform(-0.05, 0.05, (50, 4)), rng, record=True).seen
+    trees = grow(tree, seen, leaves=40)
+    agreement = [np.mean(t.predict(seen)[0] == tree.predict(seen)[0]) for t in trees]
+    assert [t.leaves for t in trees] == list(range(1, len(trees) + 1))
+    assert agreement[-1] > 0.95
+    assert agreement[-1] > agreement[0]
+
+
+def test_the_best_split_is_what_all_splits_say():
+    rng = np.random.default_rng(0)
+    seen, labels = rng.integers(0, 6, (40, 2)).astype(float), rng.normal(size=(40, 1))
+
+    def error(below):
+        return sum(((part - part.mean()) ** 2).sum() for part in (labels[below], labels[~below]))
+
+    every = {(f, t): error(seen[:, f] < t) for f in (0, 1) for t in range(1, 6)}
+    split = best_split(seen, labels)
+    assert error(seen[:, split.feature] < split.threshold) == pytest.approx(min(every.values()))
+    assert split.gain == pytest.approx(((labels - labels.mean()) ** 2).sum() - min(every.values()))
+    assert best_split(seen[:, :1] * 0, labels).gain == 0
+
+
+def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
+    tree = policy_of(agents[SPAQL, "CartPole-v0"]).tree()
+    points = random_observations("CartPole-v0", 2000)
+    smaller = smaller_trees(tree)
+    assert len(smaller) == 2 * (tree.leaves - 1)
+    inner = np.flatnonzero(tree.feature != LEAF)
+    for node, pair in list(zip(inner, zip(smaller[::2], smaller[1::2], strict=True), strict=True))[::7]:
+        for side, small in enumerate(pair):
+            threshold = tree.threshold.copy()
+            threshold[node] = (np.inf, -np.inf)[side]
+            assert np.array_equal(small.predict(points)[0], tree._replace(threshold=threshold).predict(points)[0])
+            assert small.leaves < tree.leaves
+
+
+def test_simplifying_needs_a_compiled_system(agents, opaque):
+    tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
+    for function in (simplify, evaluate, lambda tree, env: trajectories(tree, env, [0, 0])):
+        with pytest.raises(TypeError, match="paper's systems"):
+            function(tree, opaque("Pendulum-v1"))
+
+
+def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
+    policy = policy_of(agents[SPAQLTS, "CartPole-v0"])
+    tree = policy.simplify(target=195, leaves=6, proposals=50, fresh=100).tree
+    still = evaluate(tree, "CartPole-v0", 200, seed=0)
+    assert evaluate(tree, "CartPole-v0", 200, seed=0, noise=[0, 0, 0.3, 1.0]).mean() < still.mean() - 10
+    env = make_env("CartPole-v0")
+    env.unwrapped.length = 0.05
+    assert evaluate(tree, env, 200, seed=0).mean() < still.mean() - 10

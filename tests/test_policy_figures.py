@@ -1,0 +1,130 @@
+"""Pictures of policies: that they show what the agents do."""
+
+import numpy as np
+import pytest
+
+from spaql import SPAQL, SPAQLTS
+from spaql.policies import policy_of, snapshots
+from spaql.trees import trajectories
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+from spaql import policy_figures as figures
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    return SPAQL("Pendulum-v1", xi=4, seed=1).learn(100, 5)
+
+
+@pytest.fixture(scope="module")
+def cartpole():
+    return SPAQLTS("CartPole-v0", xi=4, seed=1).learn(100, 5)
+
+
+def picture(figure):
+    """The numbers of a map, row by row from below, with the middles of its points."""
+    image = figure.axes[0].images[0]
+    left, right, bottom, top = image.get_extent()
+    field = np.asarray(image.get_array())
+    steps = [
+        (np.arange(n) + 0.5) / n * (high - low) + low
+        for n, low, high in zip(field.shape[::-1], (left, bottom), (right, top), strict=True)
+    ]
+    return field, *steps
+
+
+def test_a_map_over_the_pendulums_angle_shows_the_agents_torque(pendulum):
+    field, theta, speed = picture(figures.policy_map(policy_of(pendulum), "theta", "theta_dot"))
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, len(speed), 500), rng.integers(0, len(theta), 500)
+    points = np.stack((np.cos(theta[j]), np.sin(theta[j]), speed[i]), axis=1)
+    assert np.allclose(field[i, j], pendulum.predict(points, deterministic=True)[0][:, 0])
+    assert len(np.unique(field)) > 3
+
+
+def test_a_slice_holds_the_other_variables_where_told(cartpole):
+    policy = policy_of(cartpole)
+    at = {"x": 1.0, "theta_dot": -0.5}
+    field, theta, speed = picture(figures.policy_map(policy, "theta", "x_dot", at=at, limits={"x_dot": (-300, 300)}))
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, len(speed), 500), rng.integers(0, len(theta), 500)
+    points = np.stack((np.full(500, 1.0), speed[i], theta[j], np.full(500, -0.5)), axis=1)
+    assert np.array_equal(field[i, j] > 0, cartpole.predict(points, deterministic=True)[0] == 1)
+    assert speed[-1] > 299
+
+
+@pytest.mark.parametrize("what", ["action", "q", "visits", "depth"])
+def test_maps_show_all_quantities_with_axes_in_units(cartpole, pendulum, what):
+    for agent, pair in ((cartpole, ("theta", "theta_dot")), (pendulum, ("cos_theta", "theta_dot"))):
+        policy = policy_of(agent)
+        figure = figures.policy_map(policy, *pair, what=what)
+        assert "rad/s" in figure.axes[0].get_ylabel()
+        field, across, up = picture(figure)
+        if what != "action":
+            points = np.zeros((1, len(policy.variables.observed)))
+            points[0, list(policy.variables.observed).index(pair[0])] = across[7]
+            points[0, list(policy.variables.observed).index(pair[1])] = up[9]
+            assert field[9, 7] == pytest.approx(policy.find(points)[what][0])
+        figure.canvas.draw()
+
+
+def test_colours_can_be_told_apart_in_grey():
+    from matplotlib import colormaps
+
+    grey = colormaps[figures.COLOURS](np.linspace(0, 1, 5))[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert np.all(np.diff(grey) > 0.1)
+
+
+def test_growth_shows_a_panel_a_snapshot():
+    found = snapshots(SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=0), [0, 50, 400], 5)
+    figure = figures.growth(found, "theta", "theta_dot")
+    assert [axes.get_title() for axes in figure.axes] == ["iteration 0", "iteration 50", "iteration 400"]
+    borders = [sum(np.abs(np.diff(line, axis=0)).sum() for line in axes.collections[0].get_segments())
+               for axes in figure.axes]  # fmt: skip
+    assert borders[0] < borders[1] < borders[2]
+    figure.canvas.draw()
+    agent = SPAQL("CartPole-v0", xi=4, seed=0).learn(5, 2)
+    with pytest.raises(ValueError, match="already"):
+        snapshots(agent, [3])
+
+
+def test_the_policy_of_a_snapshot_is_that_of_an_agent_trained_in_one_go():
+    (_, policy), *_ = snapshots(SPAQL("CartPole-v0", xi=4, seed=0), [20, 30], 2)
+    assert policy.table().equals(policy_of(SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)).table())
+
+
+def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpole):
+    policy = policy_of(pendulum)
+    paths = trajectories(policy.tree(), "Pendulum-v1", [[3.0, 1.0], [-2.0, 0.0]])
+    assert [len(path) for path in paths] == [200, 200]
+    assert paths[0][0] == pytest.approx([np.cos(3.0), np.sin(3.0), 1.0], abs=1e-6)
+    figure = figures.phase_portrait(policy, paths, "theta", "theta_dot")
+    marks = [line.get_xydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert np.allclose(marks, [[3.0, 1.0], [-2.0, 0.0]], atol=1e-6)
+    lines = [line.get_xdata() for line in figure.axes[0].lines if line.get_marker() == "None"]
+    assert all(np.all(np.abs(np.diff(line)) < np.pi) for line in lines)
+    figure.canvas.draw()
+    paths = trajectories(policy_of(cartpole).tree(), "CartPole-v0", [0.0, 0.0, 0.01, 0.0])
+    figures.phase_portrait(policy_of(cartpole), paths, "theta", "theta_dot").canvas.draw()
+
+
+def test_a_drawn_tree_has_a_box_a_node_and_no_box_upon_another(cartpole):
+    tree = policy_of(cartpole).simplify(target=195, leaves=5, proposals=20, episodes=20, fresh=50).tree
+    figure = figures.draw_tree(tree)
+    figure.canvas.draw()
+    texts = [text for text in figure.axes[0].texts if text.get_bbox_patch().get_boxstyle().pad > 0.3]
+    texts = [text for text in texts if text.get_text() not in ("yes", "no")]
+    assert len(texts) == len(tree.feature)
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert any("N" in text.get_text() for text in texts)
+
+
+def test_wrong_names_are_said(pendulum):
+    policy = policy_of(pendulum)
+    with pytest.raises(ValueError, match="cos_theta"):
+        figures.policy_map(policy, "angle", "theta_dot")
+    with pytest.raises(ValueError, match="two different"):
+        figures.policy_map(policy, "theta", "theta")
+    with pytest.raises(ValueError, match="what must be"):
+        figures.policy_map(policy, "theta", "theta_dot", what="value")
