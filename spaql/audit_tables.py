@@ -27,20 +27,20 @@ def small(p: float) -> str:
 
 def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return every claim with its verdict."""
-    rows = [
-        {
-            "claim": row.statement,
-            "paper": row.said.replace("-", "−"),
-            "ours": show_ours(row).replace("-", "−"),
-            "test": row.test,
-            "p (Holm)": small(row.p_holm),
-            "verdict": f"**{row.verdict}**" + (f" ({row.direction})" if row.direction else ""),
-            "why": row.why,
-            "id": f"`{row.id}`",
-        }
-        for row in frame.itertuples()
-    ]
-    return Table(pd.DataFrame(rows), caption, name)
+    rows = []
+    for row in frame.itertuples():
+        way = f" ({row.direction})" if row.direction else ""
+        p = f", p = {small(row.p_holm)}" if not math.isnan(row.p_holm) else ""
+        rows.append(
+            {
+                "claim": f"{row.statement} (`{row.id}`)",
+                "paper": row.said.replace("-", "−"),
+                "ours": show_ours(row).replace("-", "−"),
+                "test": f"{row.test}{p}",
+                "verdict": f"**{row.verdict}**{way}" + (f". {row.why}" if row.why else ""),
+            }
+        )
+    return Table(pd.DataFrame(rows), caption, name, words=True)
 
 
 def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -140,4 +140,4 @@ def deviations_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         }
         for row in frame.itertuples()
     ]
-    return Table(pd.DataFrame(rows), caption, name)
+    return Table(pd.DataFrame(rows), caption, name, words=True)

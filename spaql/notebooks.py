@@ -79,9 +79,13 @@ def provenance(records: Iterable[Record], name: str) -> Table:
 
 
 def named_rules(records: Iterable[Record]) -> str:
-    """Return the names of the rules of records, or the rules themselves."""
-    names = {rules: name for name, rules in RULES.items()}
-    return ", ".join(dict.fromkeys(names.get(r.job.rules, str(r.job.rules)) for r in records))
+    """Return the names of the rules of records; of a mixture, what differs from the text's."""
+    names = []
+    for rules in dict.fromkeys(record.job.rules for record in records):
+        known = [name for name, choice in RULES.items() if choice == rules]
+        different = {key: value for key, value in rules._asdict().items() if value != getattr(RULES["paper"], key)}
+        names.append(known[0] if known else "paper with " + ", ".join(f"{k}={v!r}" for k, v in different.items()))
+    return "; ".join(names)
 
 
 def stored_source(job: Job) -> dict:

@@ -16,8 +16,10 @@ from spaql.statistics import SOLVED, Comparison, paper_interval
 class Table:
     """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
 
-    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = ""):
-        self.frame, self.caption, self.name, self.note = frame, caption, name, note
+    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False):
+        self.frame, self.caption, self.name = frame, caption, name
+        self.note = note  # a paragraph below it
+        self.words = words  # cells are sentences, not numbers
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         html = self.frame.to_html(index=False, border=0)
@@ -31,7 +33,8 @@ class Table:
     def myst(self) -> str:
         """Return the table as the book reads it."""
         rows = self.frame.to_markdown(index=False, disable_numparse=True)
-        return f"```{{table}} {self.caption}\n:name: {self.name}\n\n{rows}\n```\n\n{self.note}\n"
+        kind = "words" if self.words else "numbers"
+        return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
 
 
 def number(value: float, digits: int = 2) -> str:
