@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = .venv/bin
 READY = .venv/.ready
 
-.PHONY: test book reproduce bench lock lint format clean
+.PHONY: test book explorer reproduce bench lock lint format clean
 
 test: $(READY) lint book
 	$(BIN)/python -m pytest
@@ -27,6 +27,10 @@ reproduce: $(READY)
 	rm -rf _build/reproduced
 	$(BIN)/spaql reproduce --store _build/reproduced --against results
 	$(MAKE) book
+
+# The policies of the book's explorer, from the stored runs.
+explorer: $(READY)
+	$(BIN)/python -c 'from spaql.explorer import paper_policies, write; write("book/explorer/policies.js", paper_policies())'
 
 bench: $(READY)
 	$(BIN)/spaql bench

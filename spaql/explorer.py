@@ -13,6 +13,8 @@ import pandas as pd
 from spaql.agents import make_env
 from spaql.experiments import best, paper_jobs, run
 from spaql.policies import Policy, policy_of, retrain
+from spaql.results import default_store
+from spaql.stored_trees import PUBLISHED, simplified
 from spaql.systems import compile_system, to_box
 from spaql.trees import LEAF, Tree, Variables, evaluate, export_text, variables_of
 
@@ -60,8 +62,9 @@ def paper_policies(target: dict[str, float] | None = None, **running: Any) -> li
     for system in TITLES:
         for algorithm in ("SPAQL-TS", "SPAQL"):
             group = [job for job in jobs if (job.system, job.algorithm) == (system, algorithm)]
-            policy = policy_of(retrain(best(run(group, **running)).job))
-            small = policy.simplify(target=target.get(system)).tree
+            job = best(run(group, **running)).job
+            policy = policy_of(retrain(job))
+            small = simplified(job, policy, [default_store()], target=target.get(system), **PUBLISHED).tree
             shown += [Shown(system, algorithm, policy), Shown(system, f"{algorithm}, simplified", small)]
     return shown
 

@@ -185,6 +185,53 @@ class Search:
         return tree._replace(feature=feature, threshold=threshold, low=low, high=low + width)
 
 
+def random_search(like: Tree, env: str | gym.Env, leaves: int, trees: int, episodes: int = 100, seed: int = 0) -> Tree:
+    """Return the best of many random trees: what a search without any policy finds, to compare with.
+
+    Parameters
+    ----------
+    like
+        A tree of the system, for its variables; it is played once, to know where states are.
+    env
+        The system, one of the paper's.
+    leaves, trees
+        Their size, and how many to try.
+    episodes
+        Rollouts that score each.
+    seed
+        Of everything.
+    """
+    env, rng = make_env(env), np.random.default_rng(seed)
+    search = Search(like, env, draw_starts(compiled_world(env, like.variables.space), rng, episodes), rng, 200)
+    best, highest = like, -np.inf
+    for _ in range(trees):
+        tree = grow(like, search.seen[:1], 1)[0]
+        while tree.leaves < leaves:
+            tree = fork(tree, search)
+        score = search.score(tree)
+        if score > highest:
+            best, highest = tree, score
+    return best
+
+
+def fork(tree: Tree, search: Search) -> Tree:
+    """Return a tree in which a random leaf has become a random question with two random actions."""
+    rng, variables = search.rng, tree.variables
+    leaf = rng.choice(np.flatnonzero(tree.feature == LEAF))
+    count, feature = len(tree.feature), rng.integers(search.seen.shape[1])
+    grown = {name: np.concatenate((getattr(tree, name), [LEAF, LEAF])) for name in ("feature", "left", "right")}
+    grown["feature"][leaf], grown["left"][leaf], grown["right"][leaf] = feature, count, count + 1
+    threshold = np.concatenate((tree.threshold, [0.0, 0.0]))
+    threshold[leaf] = search.spread[feature] * rng.standard_normal()
+    if variables.box is None:
+        low = rng.integers(len(variables.choices), size=(2, 1)).astype(float)
+    else:
+        low = rng.uniform(-1.0, 1.0, size=(2, tree.low.shape[1]))
+    low = np.concatenate((tree.low, low))
+    high = low + 1.0 if variables.box is None else low
+    return Tree(grown["feature"], threshold, grown["left"], grown["right"], low, high, variables)
+
+
 def smaller_trees(tree: Tree) -> list[Tree]:
     """Return the trees in which one question is not asked: one of its answers is taken for granted."""
     inner = np.flatnonzero(tree.feature != LEAF)

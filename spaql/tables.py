@@ -10,7 +10,7 @@ from spaql.claims import paper_results
 from spaql.experiments import LONG_RUNS, SCALES, XI_STUDY, finals, scale_of
 from spaql.figures import SYSTEM_NAMES, present
 from spaql.jobs import Record
-from spaql.statistics import SOLVED, Comparison, paper_interval
+from spaql.statistics import SOLVED, Comparison, Interval, paper_interval
 
 
 class Table:
@@ -51,6 +51,11 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     """Return the mean of values with the paper's interval, as text."""
     interval = paper_interval(values)
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
+
+
+def between(interval: Interval, digits: int = 1) -> str:
+    """Return a mean with the ends of its interval, as text."""
+    return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
 
 
 def p_value(p: float) -> str:

@@ -7,11 +7,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from spaql import notebooks, rerun
+from spaql import audit, claims, notebooks, rerun
 from spaql.cli import main
-from spaql.experiments import SCALES, finals, paper_jobs, run
+from spaql.experiments import SCALES, best, finals, paper_jobs, run
 from spaql.jobs import Job
+from spaql.policies import retrain
 from spaql.tables import number
+from spaql.trees import export_text, in_words
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -61,6 +63,37 @@ def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path):
         assert number(value, digits) in text, key
     assert "root seed" in text
     assert re.search(r"This notebook took \d+ s, at commit [0-9a-f]{10}", text)
+
+
+def test_the_audit_shows_the_verdicts_of_the_papers_runs_whatever_else_it_runs(tmp_path):
+    path = rerun.run_notebook("06", {"replications": 4}, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == 6
+    assert "Not the paper's runs" in text
+    verdicts = claims.verdicts()
+    assert claims.summary(verdicts) in text
+    for row in verdicts.itertuples():
+        (line,) = (line for line in text.splitlines() if f"(`{row.id}`)" in line)
+        assert f"**{row.verdict}**" in line
+    for deviation in audit.deviations().topic:
+        assert deviation in text
+
+
+def test_the_policies_chapter_shows_the_trees_of_the_agents_it_was_given(tmp_path):
+    given = {"leaves": 6, "proposals": 3}
+    path = rerun.run_notebook("07", given, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == 12
+    assert "Not the paper's runs" in text
+    jobs = [job for job in paper_jobs("long", "smoke") if (job.system, job.algorithm) == ("CartPole-v0", "SPAQL-TS")]
+    policy = retrain(best(run(jobs, store=None)).job, store=None).policy
+    tree = policy.simplify(target=195.0, episodes=100, fresh=20, seed=0, **given).tree
+    assert export_text(tree) in text
+    assert in_words(tree) in text
+    (row,) = (
+        line for line in text.splitlines() if line.startswith("| CartPole") and "SPAQL-TS" in line and "[" in line
+    )
+    assert f"| {policy.tree().leaves} " in row.replace("  ", " ")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

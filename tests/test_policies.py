@@ -9,13 +9,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
+from spaql import AQL, SPAQL, SPAQLTS, Random, Rules, stored_trees
 from spaql.agents import make_env
 from spaql.experiments import make_jobs
 from spaql.jobs import compute
 from spaql.policies import float_of, least_above, parts_of_cell, policy_of, retrain
 from spaql.results import save
-from spaql.simplifying import best_split, grow, simplify, smaller_trees
+from spaql.simplifying import best_split, grow, random_search, simplify, smaller_trees
+from spaql.stored_trees import sound
 from spaql.systems import standardise
 from spaql.trees import (
     LEAF,
@@ -25,6 +26,8 @@ from spaql.trees import (
     export_graphviz,
     export_python,
     export_text,
+    in_words,
+    noise_share,
     run_tree,
     trajectories,
     variables_of,
@@ -293,13 +296,18 @@ def test_parts_of_a_cell_are_cut_into_parts_that_came_before(dimensions):
     assert len(known) == (3**dimensions if dimensions <= 6 else 2 ** (dimensions + 1) - 1)
 
 
+def test_an_agent_has_its_policy(agents):
+    agent = agents[SPAQL, "Pendulum-v1"]
+    assert agent.policy.table().equals(policy_of(agent).table())
+
+
 def test_nan_is_refused(agents):
     tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
     with pytest.raises(ValueError, match="NaN"):
         tree.predict([0.0, np.nan, 0.0])
 
 
-def test_retraining_gives_the_stored_agent_or_says_so(tmp_path):
+def test_retraining_gives_the_stored_agent_or_says_so(tmp_path, caplog):
     job = make_jobs(["SPAQL-TS"], ["CartPole-v0"], [20], 1, 10, 5, fresh=5)[0]
     agent = retrain(job, store=tmp_path)  # nothing stored yet
     record = compute(job)
@@ -307,8 +315,9 @@ def test_retraining_gives_the_stored_agent_or_says_so(tmp_path):
     assert np.array_equal(retrain(job, store=tmp_path).history, agent.history)
     record.history["tau"][3] += 1
     save(tmp_path, record)
-    with pytest.raises(RuntimeError, match="history differs"):
-        retrain(job, store=tmp_path)
+    assert not caplog.records
+    retrain(job, store=tmp_path)
+    assert "not the stored one" in caplog.text
     with pytest.raises(ValueError, match="algorithm"):
         retrain(job._replace(algorithm="TRPO"))
 
@@ -416,6 +425,73 @@ def test_three_leaves_solve_cartpole_and_two_do_not(agents):
         for below in (0.0, 1.0)
     ]
     assert 150 < max(scores) < 195
+
+
+def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
+    found = random_search(policy_of(agents[SPAQL, "CartPole-v0"]).tree(), "CartPole-v0", 3, 1500, seed=1)
+    assert found.leaves == 3
+    assert sound(found)
+    assert evaluate(found, "CartPole-v0", 500, seed=2).mean() >= 190
+    torque = random_search(policy_of(agents[SPAQL, "Pendulum-v1"]).tree(), "Pendulum-v1", 4, 3)
+    assert torque.leaves == 4
+    assert np.all(np.abs(torque.low[torque.feature == LEAF]) <= 1)
+
+
+def test_words_say_what_the_tree_does(agents):
+    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).simplify(target=195, leaves=4, proposals=50).tree
+    said = re.findall(r"force ([-+]\d+) N: (.*?)\.(?= force|$)", in_words(tree, decimals=17))
+    observations = np.random.default_rng(0).normal(0, 0.1, (200, 4))
+    for x, x_dot, theta, theta_dot in observations:
+        names = {"x": x, "x_dot": x_dot, "theta": theta, "theta_dot": theta_dot}
+        for force, when in said:
+            rule = re.sub(r" (m/s|rad/s|rad|m)(?= |;|$)", "", when).replace("≥", ">=").replace("if ", "")
+            holds = any(eval(part, {}, names) for part in rule.split("; or "))
+            assert holds == (tree.predict(list(names.values()))[0] == (1 if force == "+10" else 0))
+
+
+def test_the_share_of_noise_is_what_drawing_shows(agents):
+    """Against actions that the agent itself draws along episodes it plays."""
+    agent = agents[SPAQL, "Pendulum-v1"]
+    share = noise_share(agent.policy.tree(deterministic=False), "Pendulum-v1", 50)
+    drawn, middle = [], []
+    for seed in range(20):
+        observation, _ = agent.env.reset(seed=seed)
+        for _ in range(200):
+            action, _ = agent.predict(observation)
+            drawn.append(action[0])
+            middle.append(agent.predict(observation, deterministic=True)[0][0])
+            observation, *_ = agent.env.step(action)
+    measured = np.var(np.subtract(drawn, middle)) / np.var(drawn)
+    assert share == pytest.approx(measured, rel=0.35)
+
+
+def test_a_simplified_tree_is_kept_and_loaded(agents, tmp_path, monkeypatch):
+    job = make_jobs(["SPAQL"], ["CartPole-v0"], [4], 1, 300, 10)[0]
+    policy = agents[SPAQL, "CartPole-v0"].policy
+    options = {"target": 150.0, "leaves": 5, "proposals": 10, "episodes": 20, "fresh": 50, "seed": 3}
+    found = stored_trees.simplified(job, policy, [tmp_path / "published", tmp_path / "own"], **options)
+    (path,) = tmp_path.rglob("*.npz")
+    assert path.parent == tmp_path / "own" / "policies"
+    monkeypatch.setattr(type(policy), "simplify", lambda *_, **__: pytest.fail("computed again"))
+    again = stored_trees.simplified(job, policy, [tmp_path / "own"], **options)
+    assert all(np.array_equal(a, b) for a, b in zip(found.tree[:-1], again.tree[:-1], strict=True))
+    assert (again.fresh, again.full_fresh, again.target) == (found.fresh, found.full_fresh, found.target)
+    assert [size[:4] for size in again.curve] == [size[:4] for size in found.curve]
+    for change in ({"seed": 4}, {"target": 151.0}):
+        assert stored_trees.load(path, job, policy, options | change) is None
+    assert stored_trees.load(path, job._replace(agent=1), policy, options) is None
+    monkeypatch.setattr(stored_trees, "CODE", "other")
+    assert stored_trees.load(path, job, policy, options) is None
+
+
+def test_a_damaged_tree_is_refused(agents):
+    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
+    assert sound(tree)
+    inner = np.flatnonzero(tree.feature != LEAF)[0]
+    for name, wrong in (("left", inner), ("right", len(tree.feature)), ("feature", 4)):
+        array = getattr(tree, name).copy()
+        array[inner] = wrong
+        assert not sound(tree._replace(**{name: array})), name
 
 
 def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
