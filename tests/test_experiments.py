@@ -451,7 +451,7 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
 # What is committed
 
 
-@pytest.mark.parametrize("study", ["xi", "long"])
+@pytest.mark.parametrize("study", ["xi", "long", "trpo", "ablation"])
 def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
     wanted = paper_jobs(study)
     records, missing = experiments.load_stored(wanted, ROOT / "results", repair=False)
@@ -461,8 +461,10 @@ def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
 
 
 def test_the_stored_results_stay_small():
-    size = sum(file.stat().st_size for file in (ROOT / "results").rglob("*.npz"))
+    paper = {job for study in ("xi", "long", "trpo") for job in paper_jobs(study)}
+    size = sum(results.path_of(ROOT / "results", job).stat().st_size for job in paper)
     assert 1e6 < size < 25e6
+    assert sum(file.stat().st_size for file in (ROOT / "results").rglob("*")) < 35e6  # with the audit's own runs
 
 
 @pytest.mark.parametrize(

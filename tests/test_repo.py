@@ -39,7 +39,7 @@ def test_the_lock_satisfies_pyproject():
 
 def test_the_readmes_examples_run_as_printed(tmp_path):
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         done = subprocess.run(
             [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=300
