@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from spaql import claims, figures, trpo
 from spaql.agents import SPAQLTS
 from spaql.bench import markdown
-from spaql.experiments import finals, histories, load_stored, paper_jobs
+from spaql.experiments import LONG_RUNS, finals, histories, load_stored, paper_jobs
 from spaql.figures import SYSTEM_NAMES
 from spaql.jobs import Record
 from spaql.results import default_store
@@ -102,7 +102,7 @@ def glance_text(ends: pd.DataFrame) -> str:
         f"On Pendulum TRPO ends far ahead: {mean(pendulum, 'TRPO')}, against {mean(pendulum, 'SPAQL')} of SPAQL and "
         f"{mean(pendulum, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(pendulum, 'AQL')}) is little better than Random "
         f"({mean(pendulum, 'Random')}). "
-        f"What the paper reports of SPAQL is the best of up to 2,000 noisy means; fresh episodes give less, "
+        f"What the paper reports of SPAQL is the best of up to {LONG_RUNS['iterations']:,} noisy means; fresh episodes give less, "
         f"{mean(pendulum, 'SPAQL', 'fresh')} instead of {mean(pendulum, 'SPAQL')} on Pendulum."
     )
 
@@ -112,18 +112,17 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
     ours = pd.concat([ends["xi"], ends["long"]])
     steps = int((ours.steps + ours.evaluation_steps).sum())
     return (
-        f"The paper's runs of AQL, SPAQL, SPAQL-TS and Random are {len(ours):,} agents and {steps / 1e9:.2f} · "
-        f"10⁹ environment steps. They "
-        f"took {ours.wall.sum() / 60:.0f} core-minutes, {ours.wall.sum() / steps * 1e9:.0f} core-seconds a "
-        f"billion steps. "
-        f"The {len(ends['trpo'])} agents of TRPO took {ends['trpo'].wall.sum() / 3600:.1f} core-hours, nearly all "
-        f"of it in torch."
+        f"The paper's runs of AQL, SPAQL, SPAQL-TS and Random are {len(ours):,} agents and {steps / 1e9:.2f} · 10⁹ "
+        f"environment steps, {100 * ours.evaluation_steps.sum() / steps:.0f} % of them in evaluation rollouts. They took "
+        f"{ours.wall.sum() / 60:.0f} worker-minutes, {ours.wall.sum() / steps * 1e9:.0f} worker-seconds a billion steps. "
+        f"The {len(ends['trpo'])} agents of TRPO took {ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine "
+        f"that had other work too), nearly all of it in torch."
     )
 
 
 def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
     """Return what every study consists of and what it took."""
-    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO"}
+    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation"}
     rows = []
     for study, frame in ends.items():
         for system, group in frame.groupby("system", sort=False):
@@ -131,10 +130,10 @@ def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
             rows.append(
                 {
                     "study": names[study],
-                    "system": SYSTEM_NAMES[system],
+                    "system": SYSTEM_NAMES.get(system, system),
                     "agents": f"{len(group):,}",
                     "environment steps": number(steps, 0),
-                    "core-seconds": number(group.wall.sum(), 0),
+                    "worker-seconds": number(group.wall.sum(), 0),
                 }
             )
     return Table(pd.DataFrame(rows), "The stored runs, and what they took", "tab-studies")
@@ -176,7 +175,7 @@ def versions_table() -> Table:
 
 def substitutions(folder: Path) -> dict[str, str]:
     """Return what the pages may name; figures are written to a folder."""
-    ends = {study: finals(stored(study)) for study in ("xi", "long", "trpo")}
+    ends = {study: finals(stored(study)) for study in ("xi", "long", "trpo", "ablation")}
     brief = pd.concat([ends["long"], ends["trpo"][ends["trpo"].algorithm == "TRPO"]])
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
@@ -184,7 +183,7 @@ def substitutions(folder: Path) -> dict[str, str]:
         name: save(getattr(figures, name)(), folder, name, caption, caption.split(" (the paper")[0])
         for name, caption in DRAWINGS.items()
     }
-    caption = "CartPole: cumulative reward against batches of 200 samples, means over 20 agents with 95 % intervals."
+    caption = "CartPole: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
     return drawn | {
         "claims_summary": f"**{claims.summary(claims.verdicts())}**",
         "glance_text": glance_text(brief),

@@ -140,7 +140,7 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                     "fresh": spread(mine.fresh, 1),
                     "training samples": number(mine.steps.mean(), 0),
                     "evaluation samples": number(mine.evaluation_steps.mean(), 0),
-                    "core-seconds an agent": number(mine.wall.mean(), 1),
+                    "worker-seconds an agent": number(mine.wall.mean(), 1),
                 }
             )
     return Table(pd.DataFrame(rows), caption, name)
@@ -215,7 +215,7 @@ def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
                 "iterations": enumerate_values(group.iterations),
                 "N": "" if algorithm.startswith("TRPO") else enumerate_values(group.evaluations),
                 "root seed": enumerate_values(group.seed),
-                "core-seconds": f"{np.sum(group.wall):,.0f}",
+                "worker-seconds": f"{np.sum(group.wall):,.0f}",
             }
         )
     return pd.DataFrame(rows)
