@@ -102,8 +102,8 @@ def glance_text(ends: pd.DataFrame) -> str:
         f"On Pendulum TRPO ends far ahead: {mean(pendulum, 'TRPO')}, against {mean(pendulum, 'SPAQL')} of SPAQL and "
         f"{mean(pendulum, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(pendulum, 'AQL')}) is little better than Random "
         f"({mean(pendulum, 'Random')}). "
-        f"What the paper reports of SPAQL is the best of up to {LONG_RUNS['iterations']:,} noisy means; fresh episodes give less, "
-        f"{mean(pendulum, 'SPAQL', 'fresh')} instead of {mean(pendulum, 'SPAQL')} on Pendulum."
+        f"What the paper reports of SPAQL is the best of up to {LONG_RUNS['iterations']:,} noisy means; fresh episodes "
+        f"give less, {mean(pendulum, 'SPAQL', 'fresh')} instead of {mean(pendulum, 'SPAQL')} on Pendulum."
     )
 
 
@@ -113,9 +113,9 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
     steps = int((ours.steps + ours.evaluation_steps).sum())
     return (
         f"The paper's runs of AQL, SPAQL, SPAQL-TS and Random are {len(ours):,} agents and {steps / 1e9:.2f} · 10⁹ "
-        f"environment steps, {100 * ours.evaluation_steps.sum() / steps:.0f} % of them in evaluation rollouts. They took "
-        f"{ours.wall.sum() / 60:.0f} worker-minutes, {ours.wall.sum() / steps * 1e9:.0f} worker-seconds a billion steps. "
-        f"The {len(ends['trpo'])} agents of TRPO took {ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine "
+        f"environment steps, {100 * ours.evaluation_steps.sum() / steps:.0f} % of them in evaluation rollouts. "
+        f"They took {ours.wall.sum() / 60:.0f} worker-minutes, {ours.wall.sum() / steps * 1e9:.0f} worker-seconds a "
+        f"billion steps. The {len(ends['trpo'])} agents of TRPO took {ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine "
         f"that had other work too), nearly all of it in torch."
     )
 
