@@ -115,8 +115,9 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
         f"The paper's runs of AQL, SPAQL, SPAQL-TS and Random are {len(ours):,} agents and {steps / 1e9:.2f} · 10⁹ "
         f"environment steps, {100 * ours.evaluation_steps.sum() / steps:.0f} % of them in evaluation rollouts. "
         f"They took {ours.wall.sum() / 60:.0f} worker-minutes, {ours.wall.sum() / steps * 1e9:.0f} worker-seconds a "
-        f"billion steps. The {len(ends['trpo'])} agents of TRPO took {ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine "
-        f"that had other work too), nearly all of it in torch."
+        f"billion steps. The {len(ends['trpo'])} agents of TRPO took "
+        f"{ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine that had other "
+        f"work too), nearly all of it in torch."
     )
 
 
