@@ -3,6 +3,7 @@
 The network is kept as plain arrays, so that neither torch nor minutes of training are needed to play it.
 """
 
+import itertools
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -337,10 +338,8 @@ def robustness(
     first, noisy = check_seed(seed).spawn(2)
     world = compiled_world(usual, make_space(usual))
     starts = draw_starts(world, np.random.default_rng(first), check_integer("episodes", episodes, at_least=2))
-    factors = tuple(factors)
-    cases = [
-        (name, factor, changed(system, **{name: factor}), 0.0) for name in ("mass", "length") for factor in factors
-    ]
+    factored = list(itertools.product(("mass", "length"), factors))
+    cases = [(change, factor, changed(system, **{change: factor}), 0.0) for change, factor in factored]
     cases += [("noise", noise, usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
     rows = []
     for name, policy in policies.items():
