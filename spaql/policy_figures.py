@@ -1,20 +1,25 @@
-"""Pictures of policies: maps over two state variables, growing partitions, closed loops, and drawn trees.
+"""Pictures of policies: maps over two state variables, growing partitions, closed loops, drawn trees, and returns.
 
 Every colour scale runs from dark to light without turning back, so that it can be read in grey and by the colour-blind.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
 
+from spaql.figures import BAND, STYLES, Style, legend_above, name_panel, new_figure
 from spaql.policies import Policy
+from spaql.simplifying import Size
+from spaql.statistics import Interval
 from spaql.trees import LEAF, Tree, describe_action, describe_question, signed
 
 WIDTH, FONT = 6.2, 11
@@ -32,6 +37,12 @@ LIMITS = {
     "Pendulum": {"theta": np.pi, "cos_theta": 1.0, "sin_theta": 1.0, "theta_dot": 8.0},
     "CartPole": {"x": 2.4, "x_dot": 3.0, "theta": 0.2095, "theta_dot": 3.0},
 }
+OTHERS = (  # styles of what is no algorithm of the book's
+    Style("#56b4e9", "-", "P"),
+    Style("#d55e00", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    Style("#7a3b8f", (0, (1.5, 1)), "*"),
+    Style("#b8860b", (0, (8, 2)), "h"),
+)
 QUANTITIES = {"action": "action", "q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
 
 
@@ -147,7 +158,84 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     return figure
 
 
+def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None) -> Figure:
+    """Show the return of trees against their size.
+
+    Parameters
+    ----------
+    curves
+        From `Policy.simplify`, by algorithm: the last size of each is the full policy, which has a large marker.
+    network
+        How many weights TRPO's network has and what it earns: a horizontal line with its interval.
+    """
+    figure, grid = new_figure(height=3.4)
+    axes = grid[0, 0]
+    for (name, sizes), style in zip(curves.items(), styles_of(curves), strict=True):
+        leaves, mean, low, high = np.array([size[:4] for size in sizes]).T
+        draw_line(axes, style, leaves, mean, low, high, name)
+        axes.plot(leaves[-1], mean[-1], style.marker, color=style.colour, markersize=12, markeredgecolor="black",
+                  label=f"{name}, full policy", zorder=4)  # fmt: skip
+    if network is not None:
+        weights, earned = network
+        style = STYLES["TRPO"]
+        axes.axhline(earned.mean, color=style.colour, linestyle=style.line, label=f"TRPO, {weights:,} weights")
+        axes.axhspan(earned.low, earned.high, color=style.colour, alpha=BAND, linewidth=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("leaves of the tree")
+    axes.set_ylabel("mean return")
+    legend_above(figure, axes)
+    return figure
+
+
+def robustness(frame: pd.DataFrame) -> Figure:
+    """Show the returns of policies under changed mass and length and under noise; `spaql.robustness` makes the data.
+
+    The grey line is the system the policies were made for.
+    """
+    changes = list(dict.fromkeys(frame.change))
+    names = list(dict.fromkeys(frame.policy))
+    figure, grid = new_figure(len(changes), height=2.6, sharey=True)
+    for axes, change in zip(grid[:, 0], changes, strict=True):
+        here = frame[frame.change == change]
+        for name, style in zip(names, styles_of(names), strict=True):
+            rows = here[here.policy == name].sort_values("value")
+            draw_line(axes, style, *(rows[column] for column in ("value", "mean", "low", "high")), name)
+        values = sorted(here.value.unique())
+        if change == "noise":  # from none, over powers of ten
+            axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
+            name_panel(axes, "Noise on every observed variable")
+            axes.set_xlabel("standard deviation, in the variable's unit")
+        else:
+            axes.set_xscale("log")
+            name_panel(axes, change.capitalize())
+            axes.set_xlabel(f"times the usual {change}")
+        axes.axvline(0.0 if change == "noise" else 1.0, color="0.6", linewidth=1.0, zorder=1)
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
+        axes.set_ylabel("mean return")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def styles_of(names: Iterable[str]) -> list[Style]:
+    """Return a style for each name: an algorithm's own, or one that no algorithm has."""
+    names = list(names)
+    others = [name for name in names if name not in STYLES]
+    if len(others) > len(OTHERS):
+        raise ValueError(f"there are styles for {len(OTHERS)} lines that are not an algorithm's, not for {others}")
+    return [(STYLES | dict(zip(others, OTHERS, strict=False)))[name] for name in names]
+
+
+def draw_line(
+    axes: Axes, style: Style, x: ArrayLike, mean: ArrayLike, low: ArrayLike, high: ArrayLike, name: str
+) -> None:
+    """Draw means with their intervals."""
+    axes.plot(x, mean, color=style.colour, linestyle=style.line, marker=style.marker, markersize=5, label=name)
+    axes.fill_between(x, low, high, color=style.colour, alpha=BAND, linewidth=0)
 
 
 def lay_out(tree: Tree) -> np.ndarray:
