@@ -163,7 +163,7 @@ def trpo_settings() -> Table:
         for system, settings in systems.items()
     }
     frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
-    return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings")
+    return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)
 
 
 def versions_table() -> Table:
