@@ -113,6 +113,8 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
             pairs[key] = group.column(quantity), text[base].column(quantity)
             cells[key] = np.array_equal(group.curves, text[base].curves)
     tests = welch_holm(pairs)
+    if not pairs:
+        raise ValueError("expected agents under the text's rules and under others, with the same K, N and ξ")
     frame = pd.DataFrame(
         [
             dict(zip(("system", "algorithm", "rule", "quantity"), key, strict=True))
@@ -166,7 +168,7 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
             values = group.column(claim.get("column", "rewards"))
             if claim["kind"] == "number":
                 ours, shared = paper_interval(values), one_more(values, claim["paper"])
-                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean)
+                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean, values.size)
             else:
                 ours, _, (p,), *_ = count_reached(claim, values)
                 shared = np.nan
@@ -191,15 +193,15 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
     rows = []
     for job, group in groups.items():
         rules = RULE_NAMES[job.rules]
-        if job.algorithm not in KEPT_BEST or rules not in ("paper", "released") or not is_long(job):
+        if job.algorithm not in KEPT_BEST or rules not in ("paper", "released"):
             continue
         for trpo, baseline in groups.items():
             if trpo.algorithm in results.TRPO and trpo.system == job.system:
                 found = spell("batch", first_crossing(baseline, group))
-                rows.append(
-                    {"system": job.system, "trpo": trpo.algorithm, "algorithm": job.algorithm, "rules": rules} | found
-                )
-    return pd.DataFrame(rows).sort_values(["system", "trpo", "algorithm", "rules"], ignore_index=True)
+                names = {"system": job.system, "baseline": trpo.algorithm, "algorithm": job.algorithm, "rules": rules}
+                rows.append(names | found)
+    columns = ["system", "baseline", "algorithm", "rules", "batch", "batch_low", "batch_high"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -380,10 +382,12 @@ def deviations() -> pd.DataFrame:
     Returns
     -------
     frame
-        Columns id, topic, `paper` (what it says, or its program does), `ours`, `reason`, and `affects`, a list of ids.
+        Columns id, topic, `paper` (what it says, or its program does), `ours`, `reason`, `affects`, a list of ids, and
+        `patterns`, the same as it is written.
     """
     path = Path(__file__).with_name("deviations.toml")
     frame = pd.DataFrame(tomllib.loads(path.read_text(encoding="utf-8"))["deviation"])
+    frame["patterns"] = frame.affects
     frame["affects"] = frame.affects.map(matching)
     return frame
 

@@ -31,7 +31,7 @@ def verdict_map(frame: pd.DataFrame) -> Figure:
         chosen = np.flatnonzero(frame.verdict == verdict)
         columns = np.full(chosen.size, list(VERDICTS).index(verdict))
         size = 70 if marker == "_" else 46
-        axes.scatter(columns, chosen, marker=marker, color=colour, s=size, label=f"{verdict} ({chosen.size})", zorder=3)
+        axes.scatter(columns, chosen, marker=marker, color=colour, s=size, zorder=3)
     for place, (_, row) in enumerate(frame.iterrows()):
         way = {"up": " ▲", "down": " ▼"}.get(row.direction, "")
         axes.text(-0.35, place, row.id + way, ha="right", va="center", fontsize=8)

@@ -30,7 +30,7 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     rows = []
     for row in frame.itertuples():
         way = f" ({row.direction})" if row.direction else ""
-        p = f", p = {small(row.p_holm)}" if not math.isnan(row.p_holm) else ""
+        p = f", Holm p = {small(row.p_holm)}" if not math.isnan(row.p_holm) else ""
         rows.append(
             {
                 "claim": f"{row.statement} (`{row.id}`)",
@@ -56,11 +56,11 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def interval_table(frame: pd.DataFrame, columns: Iterable[str], caption: str, name: str) -> Table:
+def interval_table(frame: pd.DataFrame, columns: Iterable[str], digits: int, caption: str, name: str) -> Table:
     """Return a frame with its intervals as text."""
     columns = list(columns)
     kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in columns)]
-    texts = {column: [between(row, column) for _, row in frame.iterrows()] for column in columns}
+    texts = {column: [between(row, column, digits) for _, row in frame.iterrows()] for column in columns}
     return Table(frame[kept].assign(**texts), caption, name)
 
 
@@ -81,11 +81,13 @@ def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the numbers that differ from the paper's beside ours under every variant."""
-    statements = verdicts[verdicts.verdict == DIFFERS].set_index("id").statement
+    """Return the numbers of the paper's tables beside ours under every variant; bold where the verdict is "differs"."""
+    numbers = verdicts[verdicts.kind == "number"].set_index("id")
+    short = numbers.statement.str.replace(" at the end of training", "")
+    marks = numbers.verdict.map(lambda verdict: "**" if verdict == DIFFERS else "")
     rows = [
         {
-            "number": statements[row.id].split(" at the end")[0] + f" on {statements[row.id].rpartition(' on ')[2]}",
+            "number": f"{marks[row.id]}{short[row.id]}{marks[row.id]}",
             "paper": plus_minus(row.paper, row.half, 1),
             "system": NAMES[row.system],
             "rules": row.rules,
@@ -94,7 +96,7 @@ def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str
             "p": small(row.p),
             "p, one more agent": small(row.p_shared),
         }
-        for _, row in frame[frame.id.isin(statements.index)].iterrows()
+        for _, row in frame[frame.id.isin(numbers.index)].iterrows()
     ]
     return Table(pd.DataFrame(rows), caption, name)
 
@@ -102,8 +104,9 @@ def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str
 def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how many samples it takes to reach thresholds, training alone and everything counted."""
     rows = []
-    for (system, threshold, algorithm), cell in frame.groupby(["system", "threshold", "algorithm"], sort=False):
-        if not cell.reached.any():
+    able = set(frame[frame.reached > 0].algorithm)  # AQL reaches none of them
+    for (system, threshold, algorithm), cell in frame.groupby(["system", "threshold", "algorithm"]):
+        if algorithm not in able:
             continue
         counted = {row.counted: between(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
@@ -111,8 +114,7 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
             | {"training": counted["training"], "everything": counted["all"]}
         )
-    ordered = sorted(rows, key=lambda row: (row["system"], float(row["reward"].replace("−", "-"))))
-    return Table(pd.DataFrame(ordered), caption, name)
+    return Table(pd.DataFrame(rows), caption, name)
 
 
 def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -136,7 +138,7 @@ def deviations_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "paper": row.paper,
             "here": row.ours,
             "because": row.reason,
-            "can affect": ", ".join(f"`{claim}`" for claim in row.affects),
+            "can affect": f"{len(row.affects)} claims: " + ", ".join(f"`{pattern}`" for pattern in row.patterns),
         }
         for row in frame.itertuples()
     ]

@@ -212,12 +212,13 @@ def markdown(measured: list[list]) -> str:
 
 def main() -> None:
     """Measure with a progress bar, print the table, and keep it with the results, where the book finds it."""
+    path = default_store() / "bench.json"
+    path.parent.mkdir(exist_ok=True)
     measured = []
     with progress(0, "bench", unit="row") as bar:
         for row in rows():
             measured.append([*row[:3], bool(row[3])])
             bar.update()
     source = provenance()
-    path = default_store() / "bench.json"
     path.write_text(json.dumps({"rows": measured, "provenance": source}, indent=1, ensure_ascii=False) + "\n")
     print(f"One core of {source['machine']}, warm cache; ratios are within this run.\n\n{markdown(measured)}")

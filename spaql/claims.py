@@ -1,11 +1,12 @@
 """What the paper claims against what we measured: a verdict on each line of claims.toml.
 
-A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`) and has one of four ways
+A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`) and has one of five ways
 to judge it (`JUDGES`):
 
 - *agree* (number, level, count): the paper's Welch test, or Fisher's for counts.  No difference at 5 %: holds.  A
   difference that survives Holm's correction over all claims: differs.  One that does not: inconclusive.
 - *exceed* (order): each group named is below, significantly after Holm's correction; one significantly above: differs.
+- *keep_order* (same order): pairs significant on both systems with one sign, or on neither.
 - *within* (spread, lost, ratio, mean, crossing): the 95 % interval lies in the range that the claim is read as, outside
   of it, or across its border.
 - *gain*: significant, and the paper's value lies in our 95 % interval.
@@ -150,7 +151,7 @@ class Measured(NamedTuple):
     effect: float = np.nan
 
 
-def summary_std(half: float, n: int = AGENTS) -> float:
+def summary_std(half: float, n: int) -> float:
     """Return the sample standard deviation behind a half-interval of the paper's, 1.96 population ones over √n."""
     return half / 1.96 * np.sqrt(n) * np.sqrt(n / (n - 1))
 
@@ -158,19 +159,20 @@ def summary_std(half: float, n: int = AGENTS) -> float:
 def number(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare our mean with the paper's, by Welch's test from its summary; the effect is in standard deviations."""
     values = pooled(groups, claim["group"], column)
-    std = summary_std(claim["half"])
+    std = summary_std(claim["half"], AGENTS)
     difference = values.mean() - claim["paper"]
     scale = np.sqrt((std**2 + values.var(ddof=1)) / 2)
-    p = summary_p(claim["paper"], claim["half"], values.mean(), paper_interval(values).high - values.mean())
+    half = paper_interval(values).high - values.mean()
+    p = summary_p(claim["paper"], claim["half"], values.mean(), half, values.size)
     return Measured(paper_interval(values), "Welch", (p,), (difference,), difference / scale)
 
 
-def summary_p(first: float, first_half: float, second: float, second_half: float) -> float:
-    """Return the p of Welch's test between two means given like the paper's, with half-intervals, of 20 agents each."""
-    stds = summary_std(first_half), summary_std(second_half)
+def summary_p(first: float, first_half: float, second: float, second_half: float, n: int = AGENTS) -> float:
+    """Return the p of Welch's test between the paper's mean and another of n agents, both with half-intervals."""
+    stds = summary_std(first_half, AGENTS), summary_std(second_half, n)
     if stds == (0.0, 0.0):
         return float(first == second)
-    return float(stats.ttest_ind_from_stats(first, stds[0], AGENTS, second, stds[1], AGENTS, equal_var=False).pvalue)
+    return float(stats.ttest_ind_from_stats(first, stds[0], AGENTS, second, stds[1], n, equal_var=False).pvalue)
 
 
 def level(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
@@ -284,6 +286,10 @@ def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
 def first_crossing(one: Group, other: Group) -> Interval:
     """Return the first batch after which one mean curve is not below another (infinite: none), by bootstrap."""
     rng = np.random.default_rng(0)
+    shared = one.batches <= other.batches[-1]  # a shorter run says nothing about what comes after it
+    if not shared.any():
+        return Interval(np.inf, np.inf, np.inf)
+    one = one._replace(curves=one.curves[:, shared], batches=one.batches[shared])
     at = np.searchsorted(other.batches, one.batches)  # the other group's iteration that has seen as many batches
 
     def first(above: np.ndarray) -> np.ndarray:

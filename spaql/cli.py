@@ -86,8 +86,10 @@ def claims(store: Path | None) -> None:
 
 def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
     """Run a notebook, and say where the result is."""
-    from spaql.rerun import Refused, read_value, run_notebook
-
+    try:
+        from spaql.rerun import Refused, read_value, run_notebook
+    except ImportError as error:
+        raise SystemExit(f"spaql run: {error}") from error
     try:
         path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
     except Refused as error:

@@ -185,9 +185,9 @@ def make_jobs(
     record: bool = False,
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
-    for name, given in (("algorithms", algorithms), ("systems", systems)):
+    for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
         if isinstance(given, str):
-            raise ValueError(f"{name} must be a list of names, not the name {given!r}")
+            raise ValueError(f"{name} must be a list, not the text {given!r}")
     check_integer("agents", agents)
     seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)

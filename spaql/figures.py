@@ -63,7 +63,8 @@ BAND = 0.18  # opacity of intervals
 
 
 def use_svg() -> None:
-    """Let notebooks show figures as vector graphics."""
+    """Let notebooks show figures as vector graphics, in the book's style."""
+    plt.rcParams.update(SETTINGS)
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 

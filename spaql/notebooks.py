@@ -3,6 +3,8 @@
 What `results/` holds is loaded; whatever else a notebook is asked for is computed, and kept beside the book.
 """
 
+import contextlib
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,14 +15,15 @@ from spaql.jobs import FRESH, Job, Record
 from spaql.learning import RULES
 from spaql.tables import Table, groups_frame
 
-ROOT = Path(__file__).parents[1]
 STARTED = time.perf_counter()
 
 
 def own_store() -> Path:
-    """Return the folder in which runs with other parameters than the published ones are kept."""
-    inside = (ROOT / "notebooks").is_dir()
-    return ROOT / "_build" / "runs" / "results" if inside else Path("results-own")
+    """Return the folder in which runs with other parameters than the published ones are kept.
+
+    The environment variable SPAQL_RUNS names another one than _build/runs.
+    """
+    return Path(os.environ.get("SPAQL_RUNS", (results.repository() or Path()) / "_build" / "runs")) / "results"
 
 
 def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
@@ -62,8 +65,8 @@ def provenance(records: Iterable[Record], name: str) -> Table:
     table = groups_frame(records)
     scale = scale_of(record.job for record in records)
     commits, dates, versions, machines = set(), set(), set(), set()
-    for job in {record.job._replace(agent=0): record.job for record in records}.values():
-        source = stored_source(job)
+    for record in records:
+        source = stored_source(record.job)
         commits.add(source["commit"][:10] + source["commit"][40:])
         dates.add(source["date"][:10])
         machines.add(source["machine"])
@@ -89,9 +92,10 @@ def named_rules(records: Iterable[Record]) -> str:
 
 
 def stored_source(job: Job) -> dict:
-    """Return the provenance of a stored record, published or not."""
+    """Return the provenance of the stored record that `gather` returned, published or not."""
     for store in (results.default_store(), own_store()):
-        path = results.path_of(store, job)
-        if path.exists():
-            return results.read(path)[1]["provenance"]
+        with contextlib.suppress(FileNotFoundError, results.Damaged):
+            source = results.read(results.path_of(store, job))[1]["provenance"]
+            if source["code"] == results.code(job):
+                return source
     raise FileNotFoundError(f"{job} is not stored")

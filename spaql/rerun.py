@@ -7,18 +7,19 @@ import math
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pandas as pd
 
+from spaql.agents import check_integer, check_rules
 from spaql.experiments import SCALES
+from spaql.results import repository
 
 try:
+    import nbformat
     import papermill
 except ImportError as error:
     raise ImportError("running a notebook needs papermill: pip install 'spaql[book]'") from error
 
 logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
-ROOT = Path(__file__).parents[1]
 
 
 class Refused(ValueError):
@@ -36,16 +37,19 @@ def read_value(text: str) -> Any:
 def find_notebook(name: str) -> Path:
     """Return the path of a notebook, given that or the beginning of its name."""
     path = Path(name)
-    if path.suffix == ".ipynb" and path.is_file():
+    if path.is_file():
         return path
-    folder = ROOT / "notebooks"
-    known = sorted(folder.glob("*.ipynb"))
-    found = [known_path for known_path in known if known_path.stem.startswith(path.stem)]
+    if path.suffix == ".ipynb":
+        raise Refused(f"there is no file {name}")
+    known = sorted((repository() / "notebooks").glob("*.ipynb")) if repository() else []
+    found = [known_path for known_path in known if known_path.stem.startswith(name)]
     if len(found) == 1:
         return found[0]
-    names = [known_path.stem for known_path in known]
-    near = difflib.get_close_matches(path.stem, names, 1, 0.3)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    names = [known_path.stem for known_path in found or known]
+    if found:
+        raise Refused(f"{name!r} is the beginning of several notebooks: {', '.join(names)}")
+    near = difflib.get_close_matches(name, names, 1, 0.3)
+    hint = f"; did you mean {near[0]}?" if near else "."
     raise Refused(f"there is no notebook {name!r}{hint} The notebooks: {', '.join(names)}")
 
 
@@ -78,6 +82,13 @@ def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
     words, holds = expected[like["type"]]
     if not holds(value):
         raise Refused(f"parameter {name} must be {words}, not {value!r} ({like['help']})")
+    try:
+        if like["type"] == "int":
+            check_integer(name, value, at_least=1 if like["default"] > 0 and not name.startswith("trpo") else 0)
+        if name == "rules":
+            check_rules(value)
+    except ValueError as error:
+        raise Refused(str(error)) from error
     return value
 
 
@@ -94,8 +105,10 @@ def check_parameters(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
     """Return what a smaller scale changes in the parameters of a notebook."""
-    study = nbformat.read(path, as_version=4).metadata["spaql"]["study"]
     declared = declared_parameters(path)
+    study = nbformat.read(path, as_version=4).metadata.get("spaql", {}).get("study")
+    if study is None:
+        raise Refused(f"{path.name} says no study in its metadata, so that no scale is known for it: leave --scale out")
     changed = {name: list(value) if isinstance(value, tuple) else value for name, value in SCALES[scale][study].items()}
     changed |= {f"trpo_{name}": value for name, value in SCALES[scale]["trpo"].items()}
     return {name: value for name, value in changed.items() if name in declared}
@@ -116,7 +129,7 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
         Where to write the executed notebook; a file beside the book if not given.
     """
     path = find_notebook(name)
-    parameters = check_parameters(path, scale_parameters(path, scale) | given)
+    parameters = check_parameters(path, (scale_parameters(path, scale) if scale != "paper" else {}) | given)
     declared = declared_parameters(path)
     different = [
         {"parameter": name, "published": entry["default"], "this run": parameters[name], "": entry["help"]}
@@ -128,7 +141,7 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
         print(pd.DataFrame(different).to_string(index=False))
     else:
         print(f"{path.stem} with the parameters of the published run")
-    output = output or ROOT / "_build" / "runs" / f"{path.stem}.ipynb"
+    output = output or (repository() or Path()) / "_build" / "runs" / f"{path.stem}.ipynb"
     output.parent.mkdir(parents=True, exist_ok=True)
     papermill.execute_notebook(str(path), str(output), parameters, cwd=str(path.parent), progress_bar=True)
     return output

@@ -38,10 +38,15 @@ class Damaged(Exception):
     """A stored record is not what was written."""
 
 
+def repository() -> Path | None:
+    """Return the repository this package runs from, or None if it is installed elsewhere."""
+    root = Path(__file__).parents[1]
+    return root if (root / "results").is_dir() and (root / "notebooks").is_dir() else None
+
+
 def default_store() -> Path:
     """Return the folder of the stored results: the repository's, or one in the current folder."""
-    repository = Path(__file__).parents[1] / "results"
-    return repository if repository.is_dir() else Path("results")
+    return (repository() or Path()) / "results"
 
 
 def code(job: Job) -> str:

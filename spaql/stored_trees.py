@@ -1,6 +1,6 @@
 """Simplified trees on disk: the search for them takes a minute, and the book shows six.
 
-A file is used only if the job, the options and the code that determine it are the same.
+A file is used only if the job, its policy, the options and the code that determine it are the same.
 """
 
 import hashlib
@@ -13,8 +13,10 @@ import numpy as np
 
 from spaql import files
 from spaql.compiling import SOURCES, fingerprint
+from spaql.files import check_array
 from spaql.jobs import Job
 from spaql.policies import Policy
+from spaql.results import Damaged
 from spaql.simplifying import Simplified, Size
 from spaql.statistics import Interval
 from spaql.trees import LEAF, Tree
@@ -45,20 +47,30 @@ def simplified(job: Job, policy: Policy, stores: Iterable[Path], **options: Any)
         if found is not None:
             return found
     found = policy.simplify(**options)
-    save(path_of(stores[-1], job, options), job, found, options)
+    save(path_of(stores[-1], job, options), job, policy, found, options)
     return found
 
 
 def path_of(store: Path, job: Job, options: dict[str, Any]) -> Path:
     """Return where a simplified tree is kept: readable, and another for other jobs and options."""
-    every = hashlib.sha256(json.dumps([job._replace(rules=list(job.rules)), options]).encode()).hexdigest()[:8]
+    named = json.dumps([job._replace(rules=list(job.rules)), options], sort_keys=True)
+    every = hashlib.sha256(named.encode()).hexdigest()[:8]
     return Path(store) / "policies" / f"{job.system.rpartition('/')[2]}-{job.algorithm}-{every}.npz"
 
 
-def save(path: Path, job: Job, found: Simplified, options: dict[str, Any]) -> None:
+def identity(job: Job, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a simplified tree depends on, as a file's header has it."""
+    digest = hashlib.sha256()
+    for array in policy.tree()[:-1]:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    asked = {"job": list(job), "policy": digest.hexdigest(), "options": options, "code": CODE}
+    return json.loads(json.dumps(asked))
+
+
+def save(path: Path, job: Job, policy: Policy, found: Simplified, options: dict[str, Any]) -> None:
     """Write a simplified tree, its trade-off curve and the returns; not the full tree, which is the policy's."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    header = {"format": FORMAT, "version": VERSION, "job": list(job), "options": options, "code": CODE}
+    header = {"format": FORMAT, "version": VERSION} | identity(job, policy, options)
     smaller = found.curve[:-1]
     arrays = {f"{i}_{name}": getattr(size.tree, name) for i, size in enumerate(smaller) for name in ARRAYS}
     arrays["curve"] = np.array([size[:4] for size in found.curve], float)
@@ -67,33 +79,40 @@ def save(path: Path, job: Job, found: Simplified, options: dict[str, Any]) -> No
 
 
 def load(path: Path, job: Job, policy: Policy, options: dict[str, Any]) -> Simplified | None:
-    """Return a stored simplified tree, or None if there is none of this job, these options and this code."""
+    """Return a stored simplified tree, or None if there is none of this job, policy, options and code."""
     if not path.is_file():
         return None
-    header, arrays = files.read(path, FORMAT, VERSION)
-    asked = json.loads(json.dumps({"job": list(job), "options": options, "code": CODE}))
-    if {name: header.get(name) for name in asked} != asked:
-        return None
     full = policy.tree()
-    count = len(arrays["curve"]) - 1
-    trees = [Tree(*(arrays[f"{i}_{name}"] for name in ARRAYS), policy.variables) for i in range(count)]
-    if not all(map(sound, trees)):
-        raise ValueError(f"{path} is damaged: a tree in it does not hold together; delete the file, it is made again")
-    curve = [
-        Size(int(row[0]), *map(float, row[1:]), tree) for row, tree in zip(arrays["curve"], [*trees, full], strict=True)
-    ]
-    returns = list(map(float, arrays["returns"]))
+    try:
+        header, arrays = files.read(path, FORMAT, VERSION)
+        asked = identity(job, policy, options)
+        if {name: header.get(name) for name in asked} != asked:
+            return None
+        rows = check_array(arrays, "curve", float)
+        trees = [
+            Tree(*(check_array(arrays, f"{i}_{name}", getattr(full, name).dtype) for name in ARRAYS), policy.variables)
+            for i in range(len(rows) - 1)
+        ]
+        if not all(sound(tree, full) for tree in trees):
+            raise ValueError("a tree in it does not hold together")
+        curve = [Size(int(row[0]), *map(float, row[1:]), tree) for row, tree in zip(rows, [*trees, full], strict=True)]
+        returns = list(map(float, check_array(arrays, "returns", float, 7)))
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise Damaged(f"{path} is damaged: {error}; delete it, and it is made again") from error
     target = returns[6]
     chosen = next((size.tree for size in curve if size.mean >= target), full)
     return Simplified(chosen, Interval(*returns[:3]), full, Interval(*returns[3:6]), target, curve)
 
 
-def sound(tree: Tree) -> bool:
-    """Return whether a tree's questions lead to leaves: compiled code follows them without looking."""
+def sound(tree: Tree, like: Tree) -> bool:
+    """Return whether a tree's questions lead to leaves with actions: compiled code follows them without looking."""
     nodes, inner = np.arange(len(tree.feature)), tree.feature != LEAF
+    lowest, highest = (0.0, len(like.variables.choices)) if like.variables.box is None else (-1.0, 1.0)
     children = np.stack((tree.left, tree.right))[:, inner]
     return bool(
-        all(len(array) == len(nodes) for array in tree[:-1])
+        all(array.shape == (len(nodes), *other.shape[1:]) for array, other in zip(tree[:-1], like[:-1], strict=True))
+        and np.all(np.isfinite(tree.threshold))
+        and np.all((tree.low >= lowest) & (tree.low <= tree.high) & (tree.high <= highest))
         and np.all((tree.feature >= LEAF) & (tree.feature < len(tree.variables.observed)))
         and np.all((children > nodes[inner]) & (children < len(nodes)))
     )

@@ -2,14 +2,15 @@
 
 The paper used Garage's TRPO with the settings of Garage's examples, 100 iterations of 4,000 samples.  "TRPO" comes as
 near to them as Stable-Baselines3 allows; "TRPO tuned" has the settings that rl-baselines3-zoo publishes for the two
-tasks, with at most as many samples.  What the first cannot match:
+tasks, with at most as many samples.  Where the first differs from Garage:
 
 - Garage's baseline is linear in the observation, its square and powers of time; SB3 trains a critic network.
 - The trust region bounds KL(old ‖ new) in Garage, KL(new ‖ old) in SB3.
 - Garage collects whole episodes; SB3 a fixed number of steps of each environment, here 200 of 20, which are whole
   episodes of Pendulum but not of CartPole.
 - At a time limit SB3 adds the critic's value of the last state to the last reward; Garage adds nothing.
-- Garage centres the advantages; SB3 also divides them by their standard deviation.
+- Garage centres the advantages; SB3, by default, also divides them by their standard deviation, which scales the
+  gradient but not the step that the trust region allows.
 """
 
 import time

@@ -1,4 +1,6 @@
 import math
+import os
+import shutil
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +16,13 @@ def numpy_uses_libm():
 # (NumPy's own for AVX-512), so do they.
 same_sines = pytest.mark.skipif(
     not numpy_uses_libm(), reason="this NumPy's sines are not the C library's to the last bit"
+)
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# .ci/run installs a browser and says that there must be one.
+in_browser = pytest.mark.skipif(
+    CHROMIUM is None and not os.environ.get("NEED_BROWSER"), reason="there is no Chromium (or Chrome) on this machine"
 )
 
 

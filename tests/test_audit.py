@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from spaql import audit
-from spaql.claims import load_claims, load_groups
+from spaql.claims import Group, first_crossing, load_claims, load_groups
 from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, load_stored, paper_jobs
 from spaql.jobs import Job, Record
 from spaql.learning import HISTORY
@@ -256,3 +256,14 @@ def test_the_bias_shrinks_with_the_number_of_rollouts(stored):
         assert rows.N.tolist() == [5, 20, 100]
         assert rows.bias.is_monotonic_decreasing
         assert (rows.bias_low > 0).all()
+
+
+def test_a_crossing_is_looked_for_where_both_curves_are():
+    late = Group(*(np.zeros(2),) * 3, curves=np.array([[0.0, 5.0, 9.0]] * 2), batches=np.array([20.0, 40.0, 60.0]))
+    early = Group(*(np.zeros(2),) * 3, curves=np.full((2, 50), 4.0), batches=np.arange(1.0, 51.0))
+    assert first_crossing(late, early).mean == 40.0
+    shorter = early._replace(curves=early.curves[:, :30], batches=early.batches[:30])
+    assert first_crossing(late, shorter).mean == np.inf
+    shortest = early._replace(curves=early.curves[:, :10], batches=early.batches[:10])
+    assert first_crossing(late, shortest) == (np.inf, np.inf, np.inf)
+    assert list(audit.crossings([]).columns)[:2] == ["system", "baseline"]

@@ -1,32 +1,29 @@
 """The built book, as a reader's browser has it: `make book` first, as `make test` does."""
 
 import os
-import shutil
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from bs4 import BeautifulSoup
 
+from .conftest import CHROMIUM, in_browser
+
 HTML = Path(__file__).parents[1] / "_build" / "html"
 PAGES = sorted(
     str(path.relative_to(HTML)) for folder in ("book", "notebooks") for path in (HTML / folder).glob("*.html")
 )
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="there is no book: make book")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    if BROWSER is None:
-        if os.environ.get("CI"):
-            pytest.fail("there is no Chromium, which .ci/run installs")
-        pytest.skip("there is no Chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
 
@@ -55,6 +52,7 @@ def local(url):
     return url.startswith(("file:", "data:", "blob:"))
 
 
+@in_browser
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_from_disk(visit, name):
     page = visit(name)
@@ -81,6 +79,7 @@ def test_a_page_opens_from_disk(visit, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@in_browser
 def test_the_search_finds_spaql_ts(visit):
     page = visit("search.html?q=SPAQL-TS")
     page.wait_for_selector("#search-results li a")
@@ -123,5 +122,12 @@ def test_every_table_figure_and_algorithm_of_the_paper_is_there():
 def test_no_substitution_or_directive_is_left_in_the_text():
     for name in PAGES:
         text = BeautifulSoup((HTML / name).read_text(), "html.parser").find("article").get_text()
-        for left in ("{{", "```", "{numref}", "{doc}", "nan ±"):
+        for left in ("{{", "```", "{numref}", "{doc}"):
             assert left not in text, (name, left)
+        assert not re.search(r"\bnan\b", text), name
+
+
+def test_the_readmes_figure_is_the_home_pages():
+    """If not: cp _build/source/book/drawn/glance.svg book/"""
+    drawn = HTML.parent / "source" / "book" / "drawn" / "glance.svg"
+    assert (HTML.parents[1] / "book" / "glance.svg").read_text() == drawn.read_text()

@@ -192,7 +192,7 @@ def test_the_spread_is_cohens_f():
 def test_the_standard_deviation_behind_the_papers_interval():
     values = sample(7, 3)
     half = paper_interval(values).high - 7
-    assert summary_std(half) == pytest.approx(values.std(ddof=1))
+    assert summary_std(half, len(values)) == pytest.approx(values.std(ddof=1))
     other = sample(8, 2)
     p = summary_p(7, half, 8, paper_interval(other).high - 8)
     assert p == pytest.approx(stats.ttest_ind(values, other, equal_var=False).pvalue)

@@ -16,13 +16,11 @@ from spaql.explorer import SEED, Shown, write
 from spaql.policies import policy_of
 from spaql.trees import LEAF, Tree, evaluate, trajectories, variables_of
 
+from .conftest import CHROMIUM, in_browser
+
 PAGE = Path(__file__).parents[1] / "book" / "explorer"
-CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
-)
 SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
-in_browser = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
 
 
 @pytest.fixture(scope="module")

@@ -566,6 +566,8 @@ const spaqlExplorer = (() => {
       advance();
     });
     resetButton.addEventListener("click", reset);
+    // The book's switch between light and dark.
+    new MutationObserver(() => show(0)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));
     chooseSystem();
   }
