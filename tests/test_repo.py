@@ -1,5 +1,6 @@
 """The files around the package: they agree with each other, and what they print runs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import yaml
 from packaging.requirements import Requirement
 
+from spaql.bench import markdown
 from spaql.compiling import fingerprint
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +49,19 @@ def test_the_readmes_examples_run_as_printed(tmp_path):
         assert done.returncode == 0, done.stderr
     first = subprocess.run([sys.executable, "-c", examples[0]], cwd=tmp_path, capture_output=True, text=True)
     assert first.stdout.splitlines()[-1] == "True"
+
+
+def test_the_readme_has_the_last_bench():
+    kept = json.loads((ROOT / "results" / "bench.json").read_text())
+    assert len(kept["rows"]) > 10
+    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text()
+
+
+def test_what_the_readme_links_to_is_there():
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert "book/glance.svg" in links
+    for link in links:
+        assert link.startswith(("https://", "_build/")) or (ROOT / link).is_file(), link
 
 
 def test_the_equations_the_readme_points_to_are_there():
