@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import pandas as pd
 
-from spaql.claims import DIFFERS, show_ours
+from spaql.claims import DIFFERS, HOLDS, show_ours
 from spaql.figures import SYSTEM_NAMES
 from spaql.tables import Table, number, plus_minus
 
@@ -37,10 +38,17 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                 "paper": row.said.replace("-", "−"),
                 "ours": show_ours(row).replace("-", "−"),
                 "test": f"{row.test}{p}",
-                "verdict": f"**{row.verdict}**{way}" + (f". {row.why}" if row.why else ""),
+                "verdict": f"**{row.verdict}**{way}",
             }
         )
-    return Table(pd.DataFrame(rows), caption, name, words=True)
+    whys = [f"- *{row.statement}* {verdict_words(row)}: {row.why}" for row in frame.itertuples() if row.why]
+    return Table(pd.DataFrame(rows), caption, name, "\n".join(whys), words=True)
+
+
+def verdict_words(row: Any) -> str:
+    """Return a verdict as the end of a sentence."""
+    ways = {"up": "differs, ours is higher", "down": "differs, ours is lower"}
+    return ways.get(row.direction, row.verdict if row.verdict in (HOLDS, DIFFERS) else f"is {row.verdict}")
 
 
 def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
