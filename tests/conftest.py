@@ -1,6 +1,7 @@
 import math
 import os
 import shutil
+import signal
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +29,12 @@ in_browser = pytest.mark.skipif(
 
 class Opaque(gym.Wrapper):
     """A wrapper of a user's own: nothing compiled can know what is inside."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts():
+    """Let Ctrl-C be what it usually is, also where the tests were started in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
