@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from spaql.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE
-from spaql.experiments import SWITCHES
+from spaql.experiments import LEARNERS, SWITCHES
 from spaql.figures import STYLES, SYSTEM_NAMES, legend_above, name_panel, new_figure
 
 # A shape and a colour a verdict; the colours stay apart in grey.
@@ -78,7 +78,7 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
     for axes, system in zip(grid[0], systems, strict=True):
         here = rows[rows.system == system]
         axes.axvline(0, color="#555555", linewidth=1)
-        for shift, algorithm in zip((-0.22, 0, 0.22), ("AQL", "SPAQL", "SPAQL-TS"), strict=True):
+        for shift, algorithm in zip((-0.22, 0, 0.22), LEARNERS, strict=True):
             mine, style = here[here.algorithm == algorithm], STYLES[algorithm]
             y = [rules.index(rule) + shift for rule in mine.rule]
             bars = [mine.difference - mine.low, mine.high - mine.difference]

@@ -8,17 +8,14 @@ import pandas as pd
 
 from spaql.claims import DIFFERS, HOLDS, show_ours
 from spaql.figures import SYSTEM_NAMES
-from spaql.tables import Table, number, plus_minus
+from spaql.statistics import Interval
+from spaql.tables import Table, between, number, plus_minus
 
-NAMES = SYSTEM_NAMES | {"spaql/Pendulum-v0": "Pendulum-v0"}
 
-
-def between(row: pd.Series, column: str, digits: int = 1) -> str:
-    """Return a column with the ends of its interval, as text."""
-    if not math.isfinite(row[column]):
-        return "never"
-    low, high = (number(row[f"{column}_{end}"], digits).replace("inf", "∞") for end in ("low", "high"))
-    return f"{number(row[column], digits)} [{low}, {high}]"
+def interval_of(row: pd.Series, column: str, digits: int = 1) -> str:
+    """Return a column with the ends of its interval, as text; infinite is never."""
+    interval = Interval(row[column], row[f"{column}_low"], row[f"{column}_high"])
+    return between(interval, digits).replace("inf", "∞") if math.isfinite(interval.mean) else "never"
 
 
 def small(p: float) -> str:
@@ -57,8 +54,8 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for _, row in frame.iterrows():
         solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} and {row.solved_fresh:.0f} of {row.agents}"
         rows.append(
-            {"system": NAMES[row.system], "": row.algorithm, "N": str(row.N)}
-            | {column: between(row, column) for column in ("reported", "fresh", "bias")}
+            {"system": SYSTEM_NAMES[row.system], "": row.algorithm, "N": str(row.N)}
+            | {column: interval_of(row, column) for column in ("reported", "fresh", "bias")}
             | {"solved, reported and fresh": solved}
         )
     return Table(pd.DataFrame(rows), caption, name)
@@ -68,7 +65,7 @@ def interval_table(frame: pd.DataFrame, columns: Iterable[str], digits: int, cap
     """Return a frame with its intervals as text."""
     columns = list(columns)
     kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in columns)]
-    texts = {column: [between(row, column, digits) for _, row in frame.iterrows()] for column in columns}
+    texts = {column: [interval_of(row, column, digits) for _, row in frame.iterrows()] for column in columns}
     return Table(frame[kept].assign(**texts), caption, name)
 
 
@@ -78,9 +75,9 @@ def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         {
             "torque": row.torque,
             "starts": row.starts,
-            "mean": between(row, "mean"),
+            "mean": interval_of(row, "mean"),
             "as far out": f"{100 * row.mean_fits:.0f} %",
-            "half-interval": between(row, "half"),
+            "half-interval": interval_of(row, "half"),
             "as far out ": f"{100 * row.half_fits:.0f} %",
         }
         for _, row in frame.iterrows()
@@ -97,10 +94,10 @@ def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str
         {
             "number": f"{marks[row.id]}{short[row.id]}{marks[row.id]}",
             "paper": plus_minus(row.paper, row.half, 1),
-            "system": NAMES[row.system],
+            "system": SYSTEM_NAMES[row.system],
             "rules": row.rules,
             "N": str(row.N),
-            "ours": between(row, "ours"),
+            "ours": interval_of(row, "ours"),
             "p": small(row.p),
             "p, one more agent": small(row.p_shared),
         }
@@ -116,9 +113,9 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for (system, threshold, algorithm), cell in frame.groupby(["system", "threshold", "algorithm"]):
         if algorithm not in able:
             continue
-        counted = {row.counted: between(row, "samples", 0) for _, row in cell.iterrows()}
+        counted = {row.counted: interval_of(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
-            {"system": NAMES[system], "reward": number(threshold, 0), "": algorithm}
+            {"system": SYSTEM_NAMES[system], "reward": number(threshold, 0), "": algorithm}
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
             | {"training": counted["training"], "everything": counted["all"]}
         )
@@ -131,8 +128,8 @@ def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
         both = {row.counted: row for _, row in cell.iterrows()}
         rows.append(
-            {"system": NAMES[system], "": algorithm}
-            | {"training": between(both["training"], "rewards"), "everything": between(both["all"], "rewards")}
+            {"system": SYSTEM_NAMES[system], "": algorithm}
+            | {"training": interval_of(both["training"], "rewards"), "everything": interval_of(both["all"], "rewards")}
             | {"iterations that everything allows": number(both["all"].iterations, 0)}
         )
     return Table(pd.DataFrame(rows), caption, name)

@@ -6,6 +6,7 @@ Pages write `{{ name }}` where one of them goes.  Nothing is computed here, only
 import importlib.metadata
 import inspect
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from spaql import claims, figures, trpo
 from spaql.agents import SPAQLTS
 from spaql.bench import markdown
-from spaql.experiments import LONG_RUNS, finals, histories, load_stored, paper_jobs
+from spaql.experiments import LEARNERS, LONG_RUNS, finals, histories, load_stored, paper_jobs
 from spaql.figures import SYSTEM_NAMES
 from spaql.jobs import Record
 from spaql.results import default_store
@@ -57,10 +58,9 @@ def save(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str
     return f"```{{figure}} drawn/{name}.svg\n:name: {label}\n:alt: {alt}\n\n{caption}\n```\n"
 
 
-def glance_figure() -> Figure:
+def glance_figure(records: Iterable[Record]) -> Figure:
     """Return the figure of the home page and the README: all algorithms on CartPole."""
-    records = [r for study in ("long", "trpo") for r in stored(study) if r.job.system == "CartPole-v0"]
-    return figures.batches(histories(r for r in records if r.job.algorithm != "TRPO tuned"), arms=False)
+    return figures.batches(histories(r for r in records if r.job.system == "CartPole-v0"), arms=False)
 
 
 def glance_table(ends: pd.DataFrame) -> Table:
@@ -75,7 +75,7 @@ def glance_table(ends: pd.DataFrame) -> Table:
                 "reward": spread(mine.rewards, 1),
                 "paper": plus_minus(*paper["rewards"], 1) if paper else "",
                 "fresh episodes": spread(mine.fresh, 1),
-                "arms": number(mine.arms.mean(), 0) if algorithm in ("AQL", "SPAQL", "SPAQL-TS") else "",
+                "arms": number(mine.arms.mean(), 0) if algorithm in LEARNERS else "",
             }
         )
     caption = "Rewards at the end of training (± 95 % interval), ours and the paper's; on fresh episodes; arms"
@@ -175,8 +175,9 @@ def versions_table() -> Table:
 
 def substitutions(folder: Path) -> dict[str, str]:
     """Return what the pages may name; figures are written to a folder."""
-    ends = {study: finals(stored(study)) for study in ("xi", "long", "trpo", "ablation")}
-    brief = pd.concat([ends["long"], ends["trpo"][ends["trpo"].algorithm == "TRPO"]])
+    records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
+    ends = {study: finals(group) for study, group in records.items()}
+    brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
     drawn = {
@@ -189,7 +190,7 @@ def substitutions(folder: Path) -> dict[str, str]:
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
         "glance_figure": save(
-            glance_figure(), folder, "glance", caption,
+            glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
             "Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on CartPole against batches of samples."
         ),
         "cost": cost_text(ends),

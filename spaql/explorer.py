@@ -14,6 +14,7 @@ from spaql.agents import make_env
 from spaql.experiments import best, paper_jobs, run
 from spaql.policies import Policy, policy_of, retrain
 from spaql.results import default_store
+from spaql.statistics import SOLVED
 from spaql.stored_trees import PUBLISHED, simplified
 from spaql.systems import compile_system, to_box
 from spaql.trees import LEAF, Tree, Variables, evaluate, export_text, variables_of
@@ -45,18 +46,14 @@ class Shown(NamedTuple):
     what: Policy | Tree
 
 
-def paper_policies(target: dict[str, float] | None = None, **running: Any) -> list[Shown]:
+def paper_policies(**running: Any) -> list[Shown]:
     """Return the best SPAQL and SPAQL-TS policies of the paper's long runs, each with a simplified tree.
 
     Parameters
     ----------
-    target
-        The mean return a simplified tree must keep, by system; 195 on CartPole and the full policy's elsewhere if not
-        given.
     running
         How to get the records, see `spaql.experiments.run`.
     """
-    target = {"CartPole-v0": 195.0} if target is None else target
     shown = []
     jobs = [job for job in paper_jobs("long") if job.algorithm in ("SPAQL", "SPAQL-TS")]
     for system in TITLES:
@@ -64,7 +61,9 @@ def paper_policies(target: dict[str, float] | None = None, **running: Any) -> li
             group = [job for job in jobs if (job.system, job.algorithm) == (system, algorithm)]
             job = best(run(group, **running)).job
             policy = policy_of(retrain(job))
-            small = simplified(job, policy, [default_store()], target=target.get(system), **PUBLISHED).tree
+            small = simplified(
+                job, policy, [default_store()], target=SOLVED if system == "CartPole-v0" else None, **PUBLISHED
+            ).tree
             shown += [Shown(system, algorithm, policy), Shown(system, f"{algorithm}, simplified", small)]
     return shown
 

@@ -16,7 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
+from spaql.experiments import LEARNERS
 from spaql.jobs import Record
+from spaql.results import TRPO
 from spaql.statistics import paper_interval
 from spaql.systems import TORQUES
 
@@ -41,6 +43,7 @@ SYSTEM_NAMES = {
     "Pendulum-v1": "Pendulum",
     "spaql/PendulumScaled-v1": "Pendulum, rewards scaled to [0, 1]",
     "spaql/PendulumDiscrete-v1": "Pendulum, five torques",
+    "spaql/Pendulum-v0": "Pendulum-v0",
     "CartPole-v0": "CartPole",
 }
 WIDTH = 6.4  # inches
@@ -120,7 +123,7 @@ def by_agent(frame: pd.DataFrame, algorithm: str, column: str) -> np.ndarray:
 # The paper's figures
 
 
-def xi_effect(finals: pd.DataFrame, column: str = "rewards") -> Figure:
+def xi_effect(finals: pd.DataFrame) -> Figure:
     """Show the reward at the end of training against ξ, a panel a system (the paper's Figures 1 and 6).
 
     Dots are means over agents with the paper's interval; a horizontal line and its band are the mean and the standard
@@ -130,8 +133,6 @@ def xi_effect(finals: pd.DataFrame, column: str = "rewards") -> Figure:
     ----------
     finals
         From `experiments.finals`, of one or more systems.
-    column
-        "rewards", which the paper shows, or "fresh".
     """
     systems = list(dict.fromkeys(finals.system))
     figure, grid = new_figure(len(systems), height=2.9)
@@ -141,7 +142,7 @@ def xi_effect(finals: pd.DataFrame, column: str = "rewards") -> Figure:
         learners = [name for name in present(here) if name != "Random"]
         for place, name in enumerate(learners):
             style, mine = STYLES[name], here[here.algorithm == name]
-            means = [paper_interval(mine[mine.xi == xi][column]) for xi in xis]
+            means = [paper_interval(mine[mine.xi == xi].rewards) for xi in xis]
             x = np.arange(len(xis)) + 0.18 * (place - (len(learners) - 1) / 2)
             y = np.array([interval.mean for interval in means])
             bars = [y - [interval.low for interval in means], [interval.high for interval in means] - y]
@@ -153,7 +154,7 @@ def xi_effect(finals: pd.DataFrame, column: str = "rewards") -> Figure:
         baseline = here[here.algorithm == "Random"]
         if len(baseline):
             style = STYLES["Random"]
-            axes.axhline(baseline[column].mean(), color=style.colour, linestyle=style.line, label="Random")
+            axes.axhline(baseline.rewards.mean(), color=style.colour, linestyle=style.line, label="Random")
         axes.set_xticks(range(len(xis)), [f"{xi:g}" for xi in xis])
         axes.grid(visible=False, axis="x")
         axes.set(ylabel="cumulative reward", xlabel="ξ (not to scale)")
@@ -188,9 +189,9 @@ def batches(histories: pd.DataFrame, arms: bool = True) -> Figure:
     for name in present(histories):
         rewards = by_agent(histories, name, "rewards")
         sampled = histories[(histories.algorithm == name) & (histories.agent == 0)].steps.to_numpy()
-        x = np.cumsum(sampled) / 200 if name.startswith("TRPO") else np.arange(1, rewards.shape[1] + 1)
+        x = np.cumsum(sampled) / 200 if name in TRPO else np.arange(1, rewards.shape[1] + 1)
         curve(top, name, x, rewards)
-        if arms and name in ("AQL", "SPAQL", "SPAQL-TS"):
+        if arms and name in LEARNERS:
             curve(bottom, name, x, by_agent(histories, name, "arms"))
     top.set_ylabel("cumulative reward")
     if arms:

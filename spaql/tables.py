@@ -7,9 +7,10 @@ import pandas as pd
 from IPython.display import Markdown
 
 from spaql.claims import paper_results
-from spaql.experiments import LONG_RUNS, SCALES, XI_STUDY, finals, scale_of
+from spaql.experiments import LEARNERS, LONG_RUNS, SCALES, XI_STUDY, finals, scale_of
 from spaql.figures import SYSTEM_NAMES, present
 from spaql.jobs import Record
+from spaql.results import TRPO
 from spaql.statistics import SOLVED, Comparison, Interval, paper_interval
 
 
@@ -90,7 +91,7 @@ def results_table(records: Iterable[Record], caption: str, name: str) -> Table:
     rows = []
     for algorithm in present(frame):
         mine, theirs = frame[frame.algorithm == algorithm], paper.get(algorithm, {})
-        arms = algorithm in ("AQL", "SPAQL", "SPAQL-TS")
+        arms = algorithm in LEARNERS
         rows.append(
             {
                 "": algorithm,
@@ -210,10 +211,10 @@ def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
             {
                 "system": SYSTEM_NAMES.get(system, system),
                 "algorithm": algorithm,
-                "ξ": enumerate_values(sorted(group.xi)) if algorithm in ("AQL", "SPAQL", "SPAQL-TS") else "",
+                "ξ": enumerate_values(sorted(group.xi)) if algorithm in LEARNERS else "",
                 "agents": f"{group.agent.nunique()}" + (" for each ξ" if group.xi.nunique() > 1 else ""),
                 "iterations": enumerate_values(group.iterations),
-                "N": "" if algorithm.startswith("TRPO") else enumerate_values(group.evaluations),
+                "N": "" if algorithm in TRPO else enumerate_values(group.evaluations),
                 "root seed": enumerate_values(group.seed),
                 "worker-seconds": f"{np.sum(group.wall):,.0f}",
             }
