@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from spaql import files, results
 from spaql.agents import check_integer, check_number, check_seed, make_env
 from spaql.compiling import entry, inlined
-from spaql.jobs import Job, seeds
+from spaql.jobs import Job
 from spaql.learning import Rules
 from spaql.statistics import paper_interval
 from spaql.systems import (
@@ -101,14 +101,7 @@ def train(job: Job) -> tuple[Network, np.ndarray]:
     """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
     from spaql import trpo
 
-    settings = trpo.SETTINGS[job.algorithm][job.system]
-    env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
-    env = trpo.CompiledVecEnv(job.system, settings["n_envs"], env_seed)
-    agent = trpo.make_trpo(env, job.algorithm, job.system, agent_seed)
-    env.seed(env_seed)
-    batch = settings["n_envs"] * settings["n_steps"]
-    returns = trpo.Returns()
-    agent.learn(job.iterations * trpo.SAMPLES // batch * batch, callback=returns)
+    agent, returns = trpo.train(job)
     return network_of(agent), np.array(returns.means)
 
 

@@ -212,16 +212,10 @@ def make_trpo(env: VecEnv, algorithm: str, system: str, seed: int) -> TRPO:
     return TRPO("MlpPolicy", env, seed=seed, device="cpu", **settings)
 
 
-def compute(job: Job) -> Record:
-    """Train and evaluate a TRPO agent: the counterpart of `jobs.compute`.
-
-    A history's `rewards` is the mean return of the episodes that ended in the iteration.  `fresh` has the mean and
-    standard deviation of fresh episodes under the stochastic policy, then under the deterministic one.
-    """
-    before = time.perf_counter()
-    learning, evaluation = seeds(job)
+def train(job: Job) -> tuple[TRPO, Returns]:
+    """Return a trained TRPO agent, and the returns it met on the way."""
     settings = SETTINGS[job.algorithm][job.system]
-    env_seed, agent_seed = (int(word) % 2**31 for word in learning.generate_state(2))
+    env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
     env = CompiledVecEnv(job.system, settings["n_envs"], env_seed)
     agent = make_trpo(env, job.algorithm, job.system, agent_seed)
     env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
@@ -231,21 +225,51 @@ def compute(job: Job) -> Record:
         raise ValueError(f"{job.iterations} iterations of {SAMPLES} samples are less than one batch of {batch}")
     returns = Returns()
     agent.learn(iterations * batch, callback=returns)
-    history = np.zeros(iterations, HISTORY)
+    return agent, returns
+
+
+class Player:
+    """A trained agent that plays as it trained: with gSDE it draws its noise anew as often as in training.
+
+    SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.
+    """
+
+    def __init__(self, agent: TRPO):
+        self._agent, self._calls = agent, 0
+
+    def predict(self, observations, state=None, episode_start=None, deterministic: bool = False):
+        """Return the actions in these states, as SB3's `predict` does."""
+        agent = self._agent
+        if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
+            agent.policy.reset_noise(len(np.atleast_2d(observations)))
+        self._calls += 1
+        return agent.predict(observations, state, episode_start, deterministic)
+
+
+def compute(job: Job) -> Record:
+    """Train and evaluate a TRPO agent: the counterpart of `jobs.compute`.
+
+    A history's `rewards` is the mean return of the episodes that ended in the iteration.  `fresh` has the mean and
+    standard deviation of fresh episodes under the stochastic policy, then under the deterministic one.
+    """
+    before = time.perf_counter()
+    agent, returns = train(job)
+    history = np.zeros(len(returns.means), HISTORY)
     history["rewards"] = history["evaluations"] = returns.means
-    history["steps"] = batch
-    replay, recording = evaluation.spawn(2)
+    history["steps"] = agent.n_envs * agent.n_steps
+    player = Player(agent)
+    replay, recording = seeds(job)[1].spawn(2)
     fresh = []
     for deterministic, word in zip((False, True), replay.generate_state(2), strict=True):
         torch.manual_seed(int(word))
         replayed = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
-        rewards, _ = evaluate_policy(agent, replayed, job.fresh, deterministic, return_episode_rewards=True)
+        rewards, _ = evaluate_policy(player, replayed, job.fresh, deterministic, return_episode_rewards=True)
         fresh.append(np.array(rewards))
     return Record(
         job=job,
         history=history,
         fresh=np.array([moment for rewards in fresh for moment in (rewards.mean(), rewards.std())]),
         rewards=fresh[0].astype(np.float32) if job.record else np.zeros(0, np.float32),
-        episode=record_episode(agent, job.system, recording) if job.record else {},
+        episode=record_episode(player, job.system, recording) if job.record else {},
         wall=time.perf_counter() - before,
     )
