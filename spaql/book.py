@@ -40,7 +40,7 @@ DRAWINGS = {
 
 def stored(study: str) -> list[Record]:
     """Return the records of one of the paper's studies, all of them."""
-    jobs = [job for job in paper_jobs(study) if job.algorithm != "TRPO tuned"]
+    jobs = paper_jobs(study)
     records, missing = load_stored(jobs, default_store(), repair=False)
     if missing:
         raise RuntimeError(

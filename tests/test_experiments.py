@@ -453,8 +453,7 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
 
 @pytest.mark.parametrize("study", ["xi", "long", "trpo", "ablation"])
 def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
-    # The agents of "TRPO tuned", which no claim and no default of a notebook uses, may still be on their way.
-    wanted = [job for job in paper_jobs(study) if job.algorithm != "TRPO tuned"]
+    wanted = paper_jobs(study)
     records, missing = experiments.load_stored(wanted, ROOT / "results", repair=False)
     assert missing == []
     assert len(records) == len(wanted)
