@@ -407,7 +407,10 @@ def histories(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def finals(records: Iterable[Record]) -> pd.DataFrame:
-    """Return a row an agent: what it ended with, and the same policy on fresh episodes."""
+    """Return a row an agent: what it ended with, and the same policy on fresh episodes.
+
+    `fresh_deterministic` is without the noise of the policy; only TRPO's agents are evaluated in that way too.
+    """
     records = list(records)
     rows = []
     for record in records:
@@ -416,6 +419,7 @@ def finals(records: Iterable[Record]) -> pd.DataFrame:
             {name: getattr(record.job, name) for name in ("algorithm", "system", "xi", "agent", "iterations")}
             | {name: last[name].item() for name in ("rewards", "arms", "evaluations")}
             | {"N": record.job.evaluations, "fresh": record.fresh[0], "fresh_std": record.fresh[1]}
+            | {"fresh_deterministic": record.fresh[2] if record.fresh.size > 2 else float("nan")}
             | {"steps": int(record.history["steps"].sum()), "wall": record.wall}
             | {"evaluation_steps": int(record.history["evaluation_steps"].sum())}
         )

@@ -139,6 +139,7 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                     "": algorithm,
                     "reward": spread(mine.rewards, 1),
                     "fresh": spread(mine.fresh, 1),
+                    "fresh, no noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
                     "training samples": number(mine.steps.mean(), 0),
                     "evaluation samples": number(mine.evaluation_steps.mean(), 0),
                     "worker-seconds an agent": number(mine.wall.mean(), 1),

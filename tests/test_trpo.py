@@ -85,6 +85,33 @@ def test_the_settings_are_garages_where_sb3_has_them():
     assert float(agent.policy.log_std.exp()) == 1.0
 
 
+def test_a_player_draws_gsdes_noise_as_training_does():
+    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 2, 0), "TRPO tuned", "Pendulum-v1", 0)
+    agent.policy.log_std.data -= 4.0  # so that no action is clipped
+    player = trpo.Player(agent)
+    states = np.tile(np.array([0.6, 0.8, 1.0], np.float32), (50, 1))
+    kept = [agent.predict(states)[0] for _ in range(9)]
+    assert np.ptp(kept) == 0.0  # what SB3 does: one draw for every row and every step
+    drawn = np.array([player.predict(states)[0][:, 0] for _ in range(400)]).reshape(100, 4, 50)
+    assert np.ptp(drawn, axis=1).max() == 0.0  # four steps with the same noise, then another
+    distribution = agent.policy.get_distribution(agent.policy.obs_to_tensor(states[:1])[0]).distribution
+    mean, deviation = float(distribution.mean), float(distribution.stddev)
+    assert drawn.mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(5000))
+    assert drawn.std() == pytest.approx(deviation, rel=0.05)
+    assert np.allclose(player.predict(states, deterministic=True)[0], mean)
+    assert player.predict(states[0])[0].shape == (1,)
+
+
+def test_a_player_without_gsde_is_the_agent():
+    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
+    states = np.random.default_rng(0).uniform(-1, 1, (30, 3)).astype(np.float32)
+    played = []
+    for policy in (agent, trpo.Player(agent)):
+        trpo.torch.manual_seed(0)
+        played.append([policy.predict(states)[0] for _ in range(6)])
+    assert np.array_equal(*played)
+
+
 def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
     jobs = [job for job in paper_jobs("trpo", "smoke") if job.algorithm == "TRPO"]
     two = run(jobs, workers=2, store=tmp_path, progress_bar=False)
@@ -103,6 +130,7 @@ def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_ag
     assert [r.digest() for r in again] == [r.digest() for r in two]
     assert histories(two).groupby("system").size().to_dict() == {"CartPole-v0": 2, "Pendulum-v1": 2}
     assert finals(two).scale.unique().tolist() == ["smoke"]
+    assert list(finals(two).fresh_deterministic) == [record.fresh[2] for record in two]
     assert "torch" in results.read(results.path_of(tmp_path, jobs[0]))[1]["provenance"]["versions"]
 
 
