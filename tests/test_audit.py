@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from spaql import audit
-from spaql.claims import Group, first_crossing, load_claims, load_groups
+from spaql.claims import Group, first_crossing, load_claims, load_groups, select
 from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, load_stored, paper_jobs
 from spaql.jobs import Job, Record
 from spaql.learning import HISTORY
@@ -226,10 +226,15 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
     assert (spaql.released > paper + 100).all()
 
 
-def test_the_sentence_about_trpos_start_follows_from_the_stored_results():
-    trpo = load_groups(studies=["trpo"])["trpo", "Pendulum-v1", "TRPO", 0.0]
-    paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
-    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= paper)] > 400
+def test_the_sentences_about_trpos_start_follow_from_the_stored_results():
+    groups, claims = load_groups(), {claim["id"]: claim for claim in load_claims()}
+    trpo = groups["trpo", "Pendulum-v1", "TRPO", 0.0]
+    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"]["paper"])] > 400
+    for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
+        (spaql,) = select(groups, claims[name]["other"])
+        found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
+        low, high = claims[name]["range"]
+        assert low <= found.low <= found.high <= high
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
