@@ -229,7 +229,7 @@ def train(job: Job) -> tuple[TRPO, Returns]:
 
 
 class Player:
-    """A trained agent that plays as it trained: with gSDE it draws its noise anew as often as in training.
+    """A trained agent that plays as it trained: with gSDE it draws its noise anew every `sde_sample_freq` steps.
 
     SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.
     """

@@ -107,7 +107,7 @@ def test_crossings_by_hand():
     for record in trpo:
         record.history["steps"] = 4000
     frame = audit.crossings(spaql + released + trpo)
-    assert frame[["rules", "batch"]].to_numpy().tolist() == [["paper", 60], ["released", 40]]
+    assert frame[["rules", "lead", "batch"]].to_numpy().tolist() == [["paper", 0.75, 60], ["released", -2.25, 40]]
 
 
 def test_samples_by_hand():
@@ -235,6 +235,14 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results():
         found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
         low, high = claims[name]["range"]
         assert low <= found.low <= found.high <= high
+
+
+def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results():
+    groups = load_groups()
+    spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS["xis"]["CartPole-v0"]["SPAQL"]]
+    lead = {name: audit.early_lead(spaql, groups["trpo", "CartPole-v0", name, 0.0]) for name in ("TRPO", "TRPO tuned")}
+    assert lead["TRPO"].low > 0
+    assert lead["TRPO tuned"].low < 0
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):

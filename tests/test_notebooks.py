@@ -57,7 +57,7 @@ def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path):
     systems = {"02": ["Pendulum-v1"], "03": ["spaql/PendulumDiscrete-v1"], "04": ["CartPole-v0"]}
     jobs = [job for job in paper_jobs(study, "smoke") if job.system in systems.get(name[:2], [job.system])]
     if name.startswith("05"):
-        jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")]
+        jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")] + paper_jobs("trpo", "smoke")
     frame = finals(run(jobs, store=None, progress_bar=False))
     if study == "xi":
         means = frame[frame.algorithm != "Random"].groupby(["system", "algorithm", "xi"]).rewards.mean()

@@ -88,12 +88,15 @@ def test_the_settings_are_garages_where_sb3_has_them():
 def test_a_player_draws_gsdes_noise_as_training_does():
     agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 2, 0), "TRPO tuned", "Pendulum-v1", 0)
     agent.policy.log_std.data -= 4.0  # so that no action is clipped
+    agent.policy.reset_noise(2)
     player = trpo.Player(agent)
     states = np.tile(np.array([0.6, 0.8, 1.0], np.float32), (50, 1))
-    kept = [agent.predict(states)[0] for _ in range(9)]
+    kept = np.array([agent.predict(states)[0] for _ in range(9)])
     assert np.ptp(kept) == 0.0  # what SB3 does: one draw for every row and every step
+    assert np.abs(kept).max() < 2.0
     drawn = np.array([player.predict(states)[0][:, 0] for _ in range(400)]).reshape(100, 4, 50)
-    assert np.ptp(drawn, axis=1).max() == 0.0  # four steps with the same noise, then another
+    assert np.ptp(drawn, axis=1).max() == 0.0  # four steps with the same noise,
+    assert (drawn[1:, 0] != drawn[:-1, 0]).all()  # then another
     distribution = agent.policy.get_distribution(agent.policy.obs_to_tensor(states[:1])[0]).distribution
     mean, deviation = float(distribution.mean), float(distribution.stddev)
     assert drawn.mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(5000))
