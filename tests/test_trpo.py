@@ -98,7 +98,7 @@ def test_a_player_draws_gsdes_noise_as_training_does():
     assert np.ptp(drawn, axis=1).max() == 0.0  # four steps with the same noise,
     assert (drawn[1:, 0] != drawn[:-1, 0]).all()  # then another
     distribution = agent.policy.get_distribution(agent.policy.obs_to_tensor(states[:1])[0]).distribution
-    mean, deviation = float(distribution.mean), float(distribution.stddev)
+    mean, deviation = distribution.mean.item(), distribution.stddev.item()
     assert drawn.mean() == pytest.approx(mean, abs=4 * deviation / np.sqrt(5000))
     assert drawn.std() == pytest.approx(deviation, rel=0.05)
     assert np.allclose(player.predict(states, deterministic=True)[0], mean)
