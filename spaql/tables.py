@@ -128,7 +128,7 @@ def solved_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the ends of training of the learners and the baselines, with what they cost in samples and time."""
+    """Return the ends of training of the learners and the baselines, with what they cost in samples."""
     rows = []
     for system, group in frame.groupby("system", sort=False):
         for algorithm in present(group):
@@ -140,9 +140,8 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                     "reward": spread(mine.rewards, 1),
                     "fresh": spread(mine.fresh, 1),
                     "fresh, no noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
-                    "training samples": number(mine.steps.mean(), 0),
-                    "evaluation samples": number(mine.evaluation_steps.mean(), 0),
-                    "worker-seconds an agent": number(mine.wall.mean(), 1),
+                    "training, 10³ samples": number(mine.steps.mean() / 1000, 0),
+                    "evaluation, 10³ samples": number(mine.evaluation_steps.mean() / 1000, 0),
                 }
             )
     return Table(pd.DataFrame(rows), caption, name)

@@ -82,7 +82,7 @@ def test_the_settings_are_garages_where_sb3_has_them():
     assert (agent.cg_max_steps, agent.cg_damping) == (10, 1e-5)
     assert (agent.line_search_max_iter, agent.line_search_shrinking_factor) == (15, 0.8)
     assert [layer.out_features for layer in agent.policy.mlp_extractor.policy_net[::2]] == [32, 32]
-    assert float(agent.policy.log_std.exp()) == 1.0
+    assert agent.policy.log_std.exp().item() == 1.0
 
 
 def test_a_player_draws_gsdes_noise_as_training_does():
