@@ -130,7 +130,7 @@ def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         rows.append(
             {"system": SYSTEM_NAMES[system], "": algorithm}
             | {"training": interval_of(both["training"], "rewards"), "everything": interval_of(both["all"], "rewards")}
-            | {"its iterations": number(both["all"].iterations, 0)}
+            | {"K": number(both["all"].iterations, 0)}
         )
     return Table(pd.DataFrame(rows), caption, name)
 

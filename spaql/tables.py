@@ -140,8 +140,8 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                     "reward": spread(mine.rewards, 1),
                     "fresh": spread(mine.fresh, 1),
                     "fresh, no noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
-                    "training, 10³ samples": number(mine.steps.mean() / 1000, 0),
-                    "evaluation, 10³ samples": number(mine.evaluation_steps.mean() / 1000, 0),
+                    "training": number(mine.steps.mean() / 1000, 0),
+                    "rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
                 }
             )
     return Table(pd.DataFrame(rows), caption, name)
