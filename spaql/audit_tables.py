@@ -61,11 +61,11 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def interval_table(frame: pd.DataFrame, columns: Iterable[str], digits: int, caption: str, name: str) -> Table:
+def interval_table(frame: pd.DataFrame, columns: Iterable[str], caption: str, name: str) -> Table:
     """Return a frame with its intervals as text."""
     columns = list(columns)
     kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in columns)]
-    texts = {column: [interval_of(row, column, digits) for _, row in frame.iterrows()] for column in columns}
+    texts = {column: [interval_of(row, column) for _, row in frame.iterrows()] for column in columns}
     return Table(frame[kept].assign(**texts), caption, name)
 
 

@@ -226,8 +226,13 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
     assert (spaql.released > paper + 100).all()
 
 
-def test_the_sentences_about_trpos_start_follow_from_the_stored_results():
-    groups, claims = load_groups(), {claim["id"]: claim for claim in load_claims()}
+@pytest.fixture(scope="module")
+def groups():
+    return load_groups(studies=("long", "trpo"))
+
+
+def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
+    claims = {claim["id"]: claim for claim in load_claims()}
     trpo = groups["trpo", "Pendulum-v1", "TRPO", 0.0]
     assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"]["paper"])] > 400
     for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
@@ -237,8 +242,7 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results():
         assert low <= found.low <= found.high <= high
 
 
-def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results():
-    groups = load_groups()
+def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results(groups):
     spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS["xis"]["CartPole-v0"]["SPAQL"]]
     lead = {name: audit.early_lead(spaql, groups["trpo", "CartPole-v0", name, 0.0]) for name in ("TRPO", "TRPO tuned")}
     assert lead["TRPO"].low > 0

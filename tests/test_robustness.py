@@ -157,7 +157,10 @@ def best_record(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_stored_networks_are_the_best_agents_and_earn_what_their_records_say(system):
     record = best_record(system)
-    network = load_network(network_path(results.default_store(), record.job), record.job)
+    path = network_path(results.default_store(), record.job)
+    network = load_network(path, record.job)
+    header, _ = robust.files.read(path, robust.FORMAT, robust.VERSION)
+    assert header["rewards_are_the_records_bit_for_bit"] is True
     assert network.weights == {"Pendulum-v1": 1217, "CartPole-v0": 1282}[system]
     frame = robust.robustness({"TRPO": network}, system, factors=[1], noises=[0], episodes=400, seed=1)
     mean, deviation = record.fresh[2:]  # under the deterministic policy
