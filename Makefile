@@ -31,7 +31,7 @@ reproduce: $(READY)
 
 # The policies of the book's explorer, from the stored runs.
 explorer: $(READY)
-	$(BIN)/python -c 'from spaql.explorer import paper_policies, write; write("book/explorer/policies.js", paper_policies())'
+	$(BIN)/python -c 'from spaql.paper.book.explorer import paper_policies, write; write("book/explorer/policies.js", paper_policies())'
 
 bench: $(READY)
 	$(BIN)/spaql bench

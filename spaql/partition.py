@@ -16,9 +16,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import from_dtype
 
-from spaql.compiling import entry, inlined, inner
+from spaql.compiling import either, entry, inlined, inner, records
 
 NONE = -1
 
@@ -43,7 +42,6 @@ CELL = np.dtype(
     ],
     align=True,
 )
-BALL_TYPE, CELL_TYPE = from_dtype(BALL), from_dtype(CELL)
 BITS = 31  # states are located with this many binary digits after the point: the greatest depth
 
 
@@ -63,7 +61,7 @@ BALLS, CELLS, ARMS, SPLITS = range(4)
 
 def new_partition(roots: int, dimensions: int, low, high, q: float) -> Partition:
     """Return a forest of `roots` trees of one ball each, with actions between `low` and `high` and the estimate `q`."""
-    balls, cells = np.zeros(roots, BALL), np.zeros(roots, CELL)
+    balls, cells = records(roots, BALL), records(roots, CELL)
     every = np.arange(roots)
     balls["q"], balls["cell"], balls["next"] = q, every, NONE
     cells["children"] = cells["parent"] = NONE
@@ -72,7 +70,7 @@ def new_partition(roots: int, dimensions: int, low, high, q: float) -> Partition
     return Partition(balls, low, high, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
 
 
-@entry
+@either
 def copy(p):
     """Return a copy that shares nothing with the original, without its spare room."""
     balls, cells = p.counts[BALLS], p.counts[CELLS]
@@ -238,9 +236,9 @@ def make_room(p, balls, cells):
     if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
         return p
     more = max(len(p.balls), balls)
-    room = np.empty(more, BALL_TYPE)
+    room = np.empty(more, BALL)
     bounds = np.empty((more, p.low.shape[1]))
-    more_cells = np.empty(max(len(p.cells), cells), CELL_TYPE)
+    more_cells = np.empty(max(len(p.cells), cells), CELL)
     return Partition(
         np.concatenate((p.balls, room)),
         np.concatenate((p.low, bounds)),

@@ -40,7 +40,7 @@ def interrupts():
 @pytest.fixture
 def opaque():
     def make(env_id):
-        from spaql.agents import make_env
+        from spaql.systems import make_env
 
         return Opaque(make_env(env_id))
 

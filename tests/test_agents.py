@@ -20,8 +20,8 @@ from gymnasium import spaces
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
-from spaql.agents import make_env
 from spaql.partition import copy
+from spaql.systems import make_env
 
 from .conftest import same_sines
 

@@ -5,13 +5,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spaql import audit
-from spaql.claims import Group, first_crossing, load_claims, load_groups, select
-from spaql.experiments import LONG_RUNS, SWITCHES, XI_STUDY, load_stored, paper_jobs
-from spaql.jobs import Job, Record
-from spaql.learning import HISTORY
-from spaql.results import default_store
-from spaql.systems import compile_system, make_space
+from spaql.paper.audit import ablation, bias, comparison, claims, groups, random_row
+from spaql.paper.audit.claims import load_claims
+from spaql.paper.audit.groups import Group, load_groups, select
+from spaql.paper.audit.measures import first_crossing
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.provenance import default_store
+from spaql.paper.runs.runner import load_stored
+from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.rules import HISTORY
+from spaql.spaces import make_space
+from spaql.systems import compile_system
 
 
 def records_of(
@@ -33,10 +37,10 @@ def records_of(
 def test_best_against_fresh_by_hand():
     spaql = records_of("SPAQL", curves=[[100, 196], [100, 198]], fresh=[190, 196])
     other = records_of("AQL", curves=[[20, 20]] * 2) + records_of("SPAQL", curves=[[1, 2]] * 2, rules="ties")
-    (row,) = audit.best_against_fresh(spaql + other).itertuples()
+    (row,) = bias.best_against_fresh(spaql + other).itertuples()
     assert (row.reported, row.fresh, row.bias, row.solved, row.solved_fresh) == (197, 193, 4, 2, 1)
     assert row.bias_high - row.bias == pytest.approx(1.96 * 2 / np.sqrt(2))
-    more = audit.best_against_fresh(spaql + records_of("SPAQL", curves=[[1, 2]] * 2, evaluations=5))
+    more = bias.best_against_fresh(spaql + records_of("SPAQL", curves=[[1, 2]] * 2, evaluations=5))
     assert more.N.tolist() == [5, 100]
 
 
@@ -46,7 +50,7 @@ def test_ablation_by_hand():
     records = records_of("SPAQL", curves=text) + records_of("SPAQL", curves=text, rules="normalisation")
     records += records_of("SPAQL", curves=text + 10, rules="ties", arms=30)
     records += records_of("SPAQL", curves=text + 99, rules="ties", xi=0)  # no long run
-    frame = audit.ablation_table(records).set_index(["rule", "quantity"])
+    frame = ablation.ablation_table(records).set_index(["rule", "quantity"])
     assert len(frame) == 6
     ties = frame.loc["ties", "rewards"]
     assert ties.difference == pytest.approx(10)
@@ -61,11 +65,11 @@ def test_ablation_by_hand():
 
 def test_the_declared_ablation_covers_what_the_frames_need():
     jobs = paper_jobs("ablation")
-    switched = {(job.system, job.algorithm, audit.RULE_NAMES[job.rules]) for job in jobs if audit.is_long(job)}
+    switched = {(job.system, job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if ablation.is_long(job)}
     for system in ("Pendulum-v1", "CartPole-v0"):
         for algorithm, rules in (("AQL", 3), ("SPAQL", 6), ("SPAQL-TS", 7)):
             assert len({cell for cell in switched if cell[:2] == (system, algorithm)}) == rules
-    zero = {(job.algorithm, audit.RULE_NAMES[job.rules]) for job in jobs if job.iterations == XI_STUDY["iterations"]}
+    zero = {(job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if job.iterations == XI_STUDY["iterations"]}
     assert zero == {(name, rules) for name in ("AQL", "SPAQL", "SPAQL-TS") for rules in ("ties", "released")}
     assert all(set(rules._fields) == set(SWITCHES["paper"]._fields) for rules in SWITCHES.values())
     assert all(len(set(SWITCHES[name]) ^ set(SWITCHES["paper"])) == 2 for name in SWITCHES["paper"]._fields)
@@ -74,7 +78,7 @@ def test_the_declared_ablation_covers_what_the_frames_need():
 def test_xi_zero_by_hand():
     made = [records_of("SPAQL", curves=[[1, mean]] * 2, rules=r, xi=0) for r, mean in (("ties", 24), ("paper", 150))]
     long = records_of("SPAQL", curves=[[3.0] * 2000])
-    frame = audit.xi_zero(sum(made, long))
+    frame = ablation.xi_zero(sum(made, long))
     assert frame[["algorithm", "rules", "rewards"]].to_numpy().tolist() == [
         ["SPAQL", "paper", 150],
         ["SPAQL", "ties", 24],
@@ -84,7 +88,7 @@ def test_xi_zero_by_hand():
 def test_explanations_by_hand():
     near, far = 192.57 + np.linspace(-2, 2, 20)[:, None], 150 + np.linspace(-2, 2, 20)[:, None]
     records = records_of("SPAQL", curves=far) + records_of("SPAQL", curves=near, rules="released", evaluations=20)
-    frame = audit.explanations(records + records_of("SPAQL", curves=near, rules="ties"))
+    frame = ablation.explanations(records + records_of("SPAQL", curves=near, rules="ties"))
     rewards = frame[frame.id == "cartpole-rewards-spaql"]
     assert rewards[["rules", "N"]].to_numpy().tolist() == [["paper", 100], ["released", 20]]
     assert rewards.p.tolist()[0] < 1e-6
@@ -96,8 +100,8 @@ def test_explanations_by_hand():
 
 def test_one_more_draw_against_the_formula():
     values = np.array([1.0, 2.0, 3.0])  # standard deviation 1, so 2 + t √(4/3) is t away
-    assert audit.one_more(values, 2 + 4.302653 * np.sqrt(4 / 3)) == pytest.approx(0.05, abs=1e-6)
-    assert np.isnan(audit.one_more(np.ones(3), 2.0))
+    assert ablation.one_more(values, 2 + 4.302653 * np.sqrt(4 / 3)) == pytest.approx(0.05, abs=1e-6)
+    assert np.isnan(ablation.one_more(np.ones(3), 2.0))
 
 
 def test_crossings_by_hand():
@@ -106,13 +110,13 @@ def test_crossings_by_hand():
     trpo = [r._replace(job=r.job._replace(xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
     for record in trpo:
         record.history["steps"] = 4000
-    frame = audit.crossings(spaql + released + trpo)
+    frame = comparison.crossings(spaql + released + trpo)
     assert frame[["rules", "lead", "batch"]].to_numpy().tolist() == [["paper", 0.75, 60], ["released", -2.25, 40]]
 
 
 def test_samples_by_hand():
     spaql = records_of("SPAQL", curves=[[50, 120, 160], [100, 120, 130], [10, 110, 155]])
-    frame = audit.samples_table(spaql, {"CartPole-v0": (100.0, 150.0, 195.0)}).set_index(["threshold", "counted"])
+    frame = comparison.samples_table(spaql, {"CartPole-v0": (100.0, 150.0, 195.0)}).set_index(["threshold", "counted"])
     assert frame.samples[100.0, "training"] == 20  # iterations 2, 1 and 2
     assert frame.samples[100.0, "all"] == 200
     assert frame.reached[150.0, "all"] == pytest.approx(2 / 3)
@@ -122,15 +126,15 @@ def test_samples_by_hand():
 
 
 def test_a_budget_by_hand():
-    frame = audit.at_budget(records_of("SPAQL", curves=[[1, 2, 3], [2, 3, 4]]), budget=200).set_index("counted")
+    frame = comparison.at_budget(records_of("SPAQL", curves=[[1, 2, 3], [2, 3, 4]]), budget=200).set_index("counted")
     assert (frame.rewards["training"], frame.rewards["all"]) == (3.5, 2.5)  # 20 iterations fit, and 2
-    aql = audit.at_budget(records_of("AQL", curves=[[1, 2, 3]] * 2), budget=200).set_index("counted")
+    aql = comparison.at_budget(records_of("AQL", curves=[[1, 2, 3]] * 2), budget=200).set_index("counted")
     assert aql.rewards["all"] == 3  # AQL does not need its rollouts
 
 
 def test_probability_of_improvement_by_hand():
     records = records_of("SPAQL", curves=[[3], [5]], fresh=[1, 1]) + records_of("AQL", curves=[[4], [1]])
-    frame = audit.improvement_table(records).set_index("quantity")
+    frame = comparison.improvement_table(records).set_index("quantity")
     assert frame.loc["rewards", ["first", "second", "probability"]].tolist() == ["SPAQL", "AQL", 0.75]
     assert frame.probability["fresh"] == 0.25
     assert (frame.probability_low <= frame.probability).all()
@@ -138,7 +142,7 @@ def test_probability_of_improvement_by_hand():
 
 @pytest.fixture(scope="module")
 def replications():
-    return audit.random_row(replications=60)
+    return random_row.random_row(replications=60)
 
 
 def test_the_random_row_under_each_hypothesis(replications):
@@ -154,7 +158,7 @@ def test_the_random_row_under_each_hypothesis(replications):
 
 
 def test_only_the_released_programs_random_fits_the_papers(replications):
-    fits = audit.random_fit(replications).set_index(["torque", "starts"])[["mean_fits", "half_fits"]].min(axis=1)
+    fits = random_row.random_fit(replications).set_index(["torque", "starts"])[["mean_fits", "half_fits"]].min(axis=1)
     assert fits.idxmax() == ("one-way", "shared")
     assert fits["one-way", "shared"] > 0.1
     assert (fits.drop(("one-way", "shared")) < 0.05).all()
@@ -168,7 +172,7 @@ def test_random_rollouts_are_gymnasiums():
     space = make_space(env)
     means = np.empty(1)
     starts = np.array([[start]])
-    audit.random_means(compile_system(env, space), starts, np.random.default_rng(0), np.empty(3), 1.0, means)
+    random_row.random_means(compile_system(env, space), starts, np.random.default_rng(0), np.empty(3), 1.0, means)
     assert means[0] == pytest.approx(total, rel=1e-9)
 
 
@@ -178,19 +182,19 @@ def test_the_tail_shares_are_two_sided():
     frame = audit.pd.DataFrame(
         {"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]}
     )
-    fit = audit.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
+    fit = random_row.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
     assert fit.mean_fits == pytest.approx(1.0)
     assert fit.half_fits == pytest.approx(0.05)
 
 
 def test_the_deviations_name_claims_that_exist():
-    frame = audit.deviations()
+    frame = claims.deviations()
     assert frame.id.is_unique
     ids = {claim["id"] for claim in load_claims()}
     assert all(affected and set(affected) <= ids for affected in frame.affects)
     assert (frame[["topic", "paper", "ours", "reason"]].map(len) > 0).all(axis=None)
     with pytest.raises(ValueError, match="no claim"):
-        audit.matching(["pendulum-*", "acrobot-*"])
+        claims.matching(["pendulum-*", "acrobot-*"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ def stored():
 
 
 def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
-    frame = audit.explanations(stored).set_index(["id", "rules", "system", "N"])
+    frame = ablation.explanations(stored).set_index(["id", "rules", "system", "N"])
     v1, v0 = ("released", "Pendulum-v1", 20), ("released", "spaql/Pendulum-v0", 20)
     assert frame.p["pendulum-arms-ts", *v1] >= 0.05
     for rules in (v1, v0):
@@ -219,7 +223,7 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
     for rules in ("paper", "released"):
         assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 20] < 0.01
         assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 100] >= 0.05
-    table = audit.ablation_table(stored)
+    table = ablation.ablation_table(stored)
     spaql = table[(table.system == "Pendulum-v1") & (table.algorithm == "SPAQL") & (table.quantity == "rewards")]
     paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
     assert len(spaql) == 6
@@ -244,19 +248,23 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
 
 def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results(groups):
     spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS["xis"]["CartPole-v0"]["SPAQL"]]
-    lead = {name: audit.early_lead(spaql, groups["trpo", "CartPole-v0", name, 0.0]) for name in ("TRPO", "TRPO tuned")}
+    lead = {
+        name: comparison.early_lead(spaql, groups["trpo", "CartPole-v0", name, 0.0]) for name in ("TRPO", "TRPO tuned")
+    }
     assert lead["TRPO"].low > 0
     assert lead["TRPO tuned"].low < 0
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
-    groups = {(job.system, job.algorithm, audit.RULE_NAMES[job.rules]): g for job, g in audit.gather(stored).items()}
+    groups = {
+        (job.system, job.algorithm, ablation.RULE_NAMES[job.rules]): g for job, g in groups.gather(stored).items()
+    }
     one, other = (groups["Pendulum-v1", name, "released"].rewards for name in ("SPAQL", "SPAQL-TS"))
     assert stats.ttest_ind(one, other, equal_var=False).pvalue >= 0.05
 
 
 def test_ties_alone_make_xi_zero_ruin_spaql_and_aql_but_not_spaql_ts(stored):
-    frame = audit.xi_zero(stored).set_index(["algorithm", "rules"]).rewards
+    frame = ablation.xi_zero(stored).set_index(["algorithm", "rules"]).rewards
     random = np.mean([r.history["rewards"][-1] for r in stored if r.job[:3] == ("Random", "CartPole-v0", 0)])
     for rules in ("ties", "released"):
         assert frame["SPAQL", rules] == pytest.approx(random, rel=0.1)
@@ -266,7 +274,7 @@ def test_ties_alone_make_xi_zero_ruin_spaql_and_aql_but_not_spaql_ts(stored):
 
 
 def test_the_bias_shrinks_with_the_number_of_rollouts(stored):
-    frame = audit.best_against_fresh(stored)
+    frame = bias.best_against_fresh(stored)
     long = frame[(frame.algorithm == "SPAQL") & (frame.iterations == LONG_RUNS["iterations"])]
     for system in ("Pendulum-v1", "CartPole-v0"):
         rows = long[long.system == system]
@@ -283,4 +291,4 @@ def test_a_crossing_is_looked_for_where_both_curves_are():
     assert first_crossing(late, shorter).mean == np.inf
     shortest = early._replace(curves=early.curves[:, :10], batches=early.batches[:10])
     assert first_crossing(late, shortest) == (np.inf, np.inf, np.inf)
-    assert list(audit.crossings([]).columns)[:2] == ["system", "baseline"]
+    assert list(comparison.crossings([]).columns)[:2] == ["system", "baseline"]

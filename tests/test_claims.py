@@ -7,28 +7,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spaql import claims, results
-from spaql.claims import (
-    DIFFERS,
-    HOLDS,
-    INCONCLUSIVE,
-    JUDGES,
-    MEASURES,
-    NOT_COMPARABLE,
-    Group,
-    MissingError,
-    as_text,
-    judge,
-    load_claims,
-    load_groups,
-    select,
-    summary_p,
-    summary_std,
-    verdicts,
-)
-from spaql.cli import main
-from spaql.experiments import load_stored, make_jobs, paper_jobs, run
-from spaql.statistics import holm, paper_interval
+from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, load_claims
+from spaql.paper.audit.groups import Group, MissingError, load_groups, select
+from spaql.paper.audit.judge import JUDGES, judge
+from spaql.paper.audit.measures import MEASURES, summary_p, summary_std
+from spaql.paper.audit.judge import as_text, verdicts
+from spaql.paper.cli import main
+from spaql.paper.runs import provenance, store
+from spaql.paper.runs.runner import load_stored, run
+from spaql.paper.statistics import holm
+from spaql.paper.studies import make_jobs, paper_jobs
+from spaql.policies.interval import paper_interval
 
 # The two results tables of the paper, copied from its source apart from the file under test.
 PENDULUM = r"""
@@ -68,7 +57,7 @@ def named(**samples):
     groups = {}
     for name, group in samples.items():
         study, system, algorithm, *xi = name.split(", ")
-        for key in claims.expected_keys():
+        for key in groups.expected_keys():
             if key[:3] == (study, system, algorithm) and (
                 not xi or xi[0] == "all" or (key[3] > 0 if xi[0] == ">0" else key[3] == float(xi[0]))
             ):
@@ -266,7 +255,7 @@ def test_the_command_shows_the_verdicts_that_follow_from_the_stored_results(show
 def test_stored_results_judged_without_the_machinery(shown):
     shown = shown.set_index("id")
     jobs = [job for job in paper_jobs("long") if job.system == "CartPole-v0"]
-    records, missing = load_stored(jobs, results.default_store(), repair=False)
+    records, missing = load_stored(jobs, provenance.default_store(), repair=False)
     assert not missing
     ends = {}
     for job, record in records.items():
@@ -298,8 +287,8 @@ def test_results_of_a_smaller_scale_give_no_verdict(tmp_path):
 
 def test_a_group_that_lacks_an_agent_gives_no_verdict(tmp_path):
     job = next(job for job in paper_jobs("long") if (job.system, job.algorithm) == ("CartPole-v0", "Random"))
-    folder = results.path_of(results.default_store(), job).parent
-    copy = tmp_path / folder.relative_to(results.default_store())
+    folder = store.path_of(provenance.default_store(), job).parent
+    copy = tmp_path / folder.relative_to(provenance.default_store())
     shutil.copytree(folder, copy)
     judged = verdicts(tmp_path).set_index("id").verdict
     assert judged["cartpole-rewards-random"] != NOT_COMPARABLE

@@ -15,10 +15,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spaql import experiments, files, jobs, results
-from spaql.cli import main
-from spaql.experiments import agreement, best, finals, histories, make_jobs, paper_jobs, run, run_grid, scale_of
-from spaql.jobs import compute, seeds
+from spaql import archive
+from spaql.paper import studies
+from spaql.paper.cli import main
+from spaql.paper.frames import best, finals, histories
+from spaql.paper.runs import provenance, runner, store
+from spaql.paper.runs.job import compute, seeds
+from spaql.paper.runs.runner import run, run_grid
+from spaql.paper.runs.verify import agreement
+from spaql.paper.studies import make_jobs, paper_jobs, scale_of
 
 ROOT = Path(__file__).parents[1]
 GRID = {"algorithms": ["SPAQL", "AQL"], "systems": ["CartPole-v0", "Pendulum-v1"], "xis": [0, 20]}
@@ -107,7 +112,7 @@ def test_the_papers_runs_are_the_papers():
     chosen = {(job.algorithm, job.xi) for job in long if job.system == "CartPole-v0"}
     assert chosen == {("Random", 0), ("AQL", 120), ("SPAQL", 20), ("SPAQL-TS", 20)}
     assert all(job.rules == jobs.RULES["paper"] for job in xi + long)
-    for scale in experiments.SCALES:
+    for scale in studies.SCALES:
         assert scale_of(paper_jobs("xi", scale) + paper_jobs("long", scale)) == scale
         assert scale_of(paper_jobs("xi", scale)) == scale_of(paper_jobs("long", scale, seed=7)) == scale
     assert scale_of(xi[:20]) == "paper"
@@ -168,15 +173,15 @@ def test_what_is_stored_is_loaded_and_what_is_missing_is_computed(tmp_path, coun
         {"record": True},
         {"xis": [1]},
     ):
-        assert {results.path_of(tmp_path, job) for job in some_jobs(**change)}.isdisjoint(
-            results.path_of(tmp_path, job) for job in some_jobs(agents=2)
+        assert {store.path_of(tmp_path, job) for job in some_jobs(**change)}.isdisjoint(
+            store.path_of(tmp_path, job) for job in some_jobs(agents=2)
         ), change
 
 
 def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_path):
     record = compute(some_jobs(record=True)[0])
-    path = results.save(tmp_path, record)
-    read, header = results.read(path)
+    path = store.save(tmp_path, record)
+    read, header = store.read(path)
     assert read.digest() == record.digest() == header["digest"]
     assert read.job == record.job
     assert np.array_equal(read.history, record.history)
@@ -192,8 +197,8 @@ def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_pa
 
 def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
     run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
-    monkeypatch.setattr(results, "code", lambda job: "another")
-    monkeypatch.setattr(results, "provenance", dict)
+    monkeypatch.setattr(provenance, "code", lambda job: "another")
+    monkeypatch.setattr(provenance, "provenance", dict)
     with caplog.at_level(logging.WARNING):
         run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
     assert len(counted) == 16
@@ -201,7 +206,7 @@ def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monke
 
 
 def test_a_worker_with_other_code_is_refused(monkeypatch):
-    monkeypatch.setattr(experiments, "compute_here", lambda job: (compute(job), {"code": "older"}))
+    monkeypatch.setattr(runner, "compute_here", lambda job: (compute(job), {"code": "older"}))
     with pytest.raises(RuntimeError, match="a worker runs code older"):
         run(some_jobs(agents=1), store=None, progress_bar=False)
 
@@ -210,7 +215,7 @@ def test_a_worker_with_other_code_is_refused(monkeypatch):
 def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
     wanted = some_jobs(agents=1)
     records = run(wanted, store=tmp_path, progress_bar=False)
-    path = results.path_of(tmp_path, wanted[3])
+    path = store.path_of(tmp_path, wanted[3])
     data = bytearray(path.read_bytes())
     if kind == "flipped":
         data[len(data) // 3] ^= 0x10
@@ -228,7 +233,7 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
         np.savez(path, **arrays)
         data = path.read_bytes()
     else:  # a sound file, but another agent's
-        data = results.path_of(tmp_path, wanted[4]).read_bytes()
+        data = store.path_of(tmp_path, wanted[4]).read_bytes()
     path.write_bytes(data)
     with caplog.at_level(logging.WARNING):
         again = run(wanted, store=tmp_path, progress_bar=False)
@@ -236,13 +241,14 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
     assert "set aside as" in caplog.text
     assert path.with_name(path.name + ".damaged").read_bytes() == bytes(data)
     assert [r.digest() for r in again] == [r.digest() for r in records]
-    assert results.load(tmp_path, wanted[3]).digest() == records[3].digest()
+    assert store.load(tmp_path, wanted[3]).digest() == records[3].digest()
 
 
 CHILD = """
 import os, signal, sys
 import numpy as np
-from spaql.experiments import make_jobs, run
+from spaql.paper.studies import make_jobs
+from spaql.paper.runs.runner import run
 
 def die_writing(file, **arrays):
     file.write(b"PK half a file")
@@ -285,14 +291,14 @@ def test_half_written_files_are_swept_away_once_they_are_old(tmp_path):
         file.touch()
     for file in (old, foreign):
         os.utime(file, (0, 0))
-    files.sweep(tmp_path)
+    archive.sweep(tmp_path)
     assert not old.exists()
     assert new.exists()
     assert foreign.exists()
 
 
 def test_a_damaged_file_may_vanish_meanwhile(tmp_path):
-    assert not results.set_aside(tmp_path / "gone.npz").exists()
+    assert not store.set_aside(tmp_path / "gone.npz").exists()
 
 
 def test_two_processes_on_one_folder_do_not_harm_each_other(tmp_path, counted):
@@ -356,8 +362,8 @@ def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_p
             killed.append(stored)
         return path
 
-    save = results.save
-    monkeypatch.setattr(results, "save", save_and_kill)
+    save = store.save
+    monkeypatch.setattr(store, "save", save_and_kill)
     remote = run(wanted, scheduler=address, store=store, progress_bar=False)
     assert killed
     assert killed[0] < len(wanted)
@@ -365,7 +371,7 @@ def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_p
     local = run(wanted, store=None, progress_bar=False)
     pd.testing.assert_frame_equal(histories(remote), histories(local), check_exact=True)
     # What a worker computed says so.
-    assert "cores" in results.read(results.path_of(store, wanted[0]))[1]["provenance"]["machine"]
+    assert "cores" in store.read(store.path_of(store, wanted[0]))[1]["provenance"]["machine"]
 
 
 def test_the_command_line_takes_a_cluster(tmp_path, cluster, capsys):
@@ -414,7 +420,7 @@ def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
 
 
 def test_an_unreadable_file_is_an_error_not_damage(tmp_path):
-    path = results.path_of(tmp_path, some_jobs()[0])
+    path = store.path_of(tmp_path, some_jobs()[0])
     path.mkdir(parents=True)  # reading a folder fails, whoever one is
     with pytest.raises(IsADirectoryError):
         run(some_jobs(), store=tmp_path, progress_bar=False)
@@ -454,14 +460,14 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
 @pytest.mark.parametrize("study", ["xi", "long", "trpo", "ablation"])
 def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
     wanted = paper_jobs(study)
-    records, missing = experiments.load_stored(wanted, ROOT / "results", repair=False)
+    records, missing = runner.load_stored(wanted, ROOT / "results", repair=False)
     assert missing == []
     assert len(records) == len(wanted)
     assert histories(records.values()).scale.unique().tolist() == ["paper"]
 
 
 def test_the_stored_results_stay_small():
-    paper = {results.path_of(ROOT / "results", job) for study in ("xi", "long", "trpo") for job in paper_jobs(study)}
+    paper = {store.path_of(ROOT / "results", job) for study in ("xi", "long", "trpo") for job in paper_jobs(study)}
     size = sum(path.stat().st_size for path in paper)
     assert 1e6 < size < 25e6
     assert sum(file.stat().st_size for file in (ROOT / "results").rglob("*")) < 35e6  # with the audit's own runs
@@ -473,7 +479,7 @@ def test_the_stored_results_stay_small():
 def test_stored_agents_can_be_recomputed(algorithm, system):
     """The same bits on the machine that stored them; elsewhere the group must agree."""
     wanted = [j for j in paper_jobs("xi") if (j.algorithm, j.system, j.xi) == (algorithm, system, 20)]
-    stored = [results.load(ROOT / "results", job) for job in wanted]
+    stored = [store.load(ROOT / "results", job) for job in wanted]
     again = run(wanted, store=None, progress_bar=False)
     if [r.digest() for r in again] != [r.digest() for r in stored]:
         compared = agreement(again, stored)

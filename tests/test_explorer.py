@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLTS
-from spaql.agents import make_env
-from spaql.explorer import SEED, Shown, write
-from spaql.policies import policy_of
-from spaql.trees import LEAF, Tree, evaluate, trajectories, variables_of
+from spaql.paper.book.explorer import SEED, Shown, write
+from spaql.policies.play import evaluate, trajectories
+from spaql.policies.policy import policy_of
+from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.systems import make_env
 
 from .conftest import CHROMIUM, in_browser
 

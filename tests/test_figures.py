@@ -5,9 +5,13 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from spaql import audit_figures, claims, figures, tables
-from spaql.experiments import best, finals, histories, paper_jobs, run
-from spaql.statistics import Interval, paper_interval
+from spaql.paper import labels
+from spaql.paper.figures import audit, domains, learning
+from spaql.paper.frames import best, finals, histories
+from spaql.paper.runs.runner import run
+from spaql.paper.studies import paper_jobs
+from spaql.paper.tables import results, table
+from spaql.policies.interval import Interval, paper_interval
 
 
 @pytest.fixture(scope="module")
@@ -17,20 +21,20 @@ def records():
 
 
 def test_colours_stay_apart_in_grey_or_by_their_lines():
-    grey = {name: np.dot(to_rgb(style.colour), (0.2126, 0.7152, 0.0722)) for name, style in figures.STYLES.items()}
+    grey = {name: np.dot(to_rgb(style.colour), (0.2126, 0.7152, 0.0722)) for name, style in labels.STYLES.items()}
     names = list(grey)
     for i, one in enumerate(names):
         for other in names[i + 1 :]:
-            assert figures.STYLES[one].line != figures.STYLES[other].line
-            assert figures.STYLES[one].marker != figures.STYLES[other].marker
-            assert figures.STYLES[one].colour != figures.STYLES[other].colour
+            assert labels.STYLES[one].line != labels.STYLES[other].line
+            assert labels.STYLES[one].marker != labels.STYLES[other].marker
+            assert labels.STYLES[one].colour != labels.STYLES[other].colour
     # The three learners are in every figure: their greys differ too.
     learners = sorted(grey[name] for name in ("AQL", "SPAQL", "SPAQL-TS"))
     assert min(np.diff(learners)) > 0.03
 
 
 def test_learning_curves_show_the_means_of_the_agents(records):
-    figure = figures.learning_curves(histories(records))
+    figure = learning.learning_curves(histories(records))
     top, bottom = figure.axes
     lines = {line.get_label(): line for line in top.lines}
     assert set(lines) == {"Random", "AQL", "SPAQL", "SPAQL-TS"}
@@ -45,7 +49,7 @@ def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
     rows = [("TRPO", agent, k, 10.0 * k, 4000, 0) for agent in range(2) for k in (1, 2, 3)]
     rows += [("SPAQL", agent, k, 1.0 * k, 37, 5) for agent in range(2) for k in range(1, 61)]
     frame = pd.DataFrame(rows, columns=["algorithm", "agent", "iteration", "rewards", "steps", "arms"])
-    top = figures.batches(frame).axes[0]
+    top = learning.batches(frame).axes[0]
     x = {line.get_label(): line.get_xdata() for line in top.lines}
     assert list(x["TRPO"]) == [20, 40, 60]
     assert list(x["SPAQL"]) == list(range(1, 61))
@@ -53,7 +57,7 @@ def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
 
 def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
     chosen = {name: best(r for r in records if r.job.algorithm == name) for name in ("Random", "SPAQL-TS")}
-    figure = figures.episodes(chosen)
+    figure = learning.episodes(chosen)
     left, right = figure.axes[2:4]
     assert np.array_equal(left.lines[0].get_ydata(), chosen["SPAQL-TS"].episode["states"][:, 2])
     assert set(right.lines[0].get_ydata()) <= {-10.0, 10.0}
@@ -63,7 +67,7 @@ def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
 def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
     jobs = [job for job in paper_jobs("xi", "smoke") if job.system == "CartPole-v0"]
     ends = finals(run(jobs, store=None, progress_bar=False))
-    (axes,) = figures.xi_effect(ends).axes
+    (axes,) = learning.xi_effect(ends).axes
     spaql = next(c for c in axes.containers if c.get_label() == "SPAQL")
     expected = ends[ends.algorithm == "SPAQL"].groupby("xi").rewards.mean()
     assert np.allclose(spaql.lines[0].get_ydata(), expected)
@@ -71,7 +75,7 @@ def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
 
 
 def test_seven_half_sized_discs_cover_a_disc():
-    centres = np.array(figures.seven((0.0, 0.0), 1.0))
+    centres = np.array(domains.seven((0.0, 0.0), 1.0))
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (20_000, 2))
     points = points[np.hypot(*points.T) < 1]
@@ -80,7 +84,7 @@ def test_seven_half_sized_discs_cover_a_disc():
 
 
 def test_a_table_speaks_to_the_book_to_jupyter_and_to_a_terminal():
-    table = tables.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
+    table = table.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
     bundle = table._repr_mimebundle_()
     assert bundle["text/markdown"].startswith("```{table} What it is\n:name: tab-x\n")
     assert "<caption>What it is</caption>" in bundle["text/html"]
@@ -88,19 +92,19 @@ def test_a_table_speaks_to_the_book_to_jupyter_and_to_a_terminal():
 
 
 def test_numbers_as_text():
-    assert tables.number(-1234.567) == "−1,234.57"
-    assert tables.spread([1.0, 3.0]) == "2.00 ± 1.39"
-    assert tables.between(Interval(-1.0, -2.0, 0.5)) == "−1.0 [−2.0, 0.5]"
-    assert tables.p_value(0.0123) == "p = 0.012"
-    assert tables.p_value(2.3e-8) == "p = 2 · 10⁻⁸"
-    assert tables.p_value(0.0) == "p < 10⁻¹⁵"
+    assert table.number(-1234.567) == "−1,234.57"
+    assert table.spread([1.0, 3.0]) == "2.00 ± 1.39"
+    assert table.between(Interval(-1.0, -2.0, 0.5)) == "−1.0 [−2.0, 0.5]"
+    assert table.p_value(0.0123) == "p = 0.012"
+    assert table.p_value(2.3e-8) == "p = 2 · 10⁻⁸"
+    assert table.p_value(0.0) == "p < 10⁻¹⁵"
 
 
 def test_the_results_table_has_ours_beside_the_papers(records):
-    frame = tables.results_table(records, "caption", "name").frame.set_index("")
+    frame = results.results_table(records, "caption", "name").frame.set_index("")
     ours = [record.history["rewards"][-1] for record in records if record.job.algorithm == "SPAQL"]
     interval = paper_interval(ours)
-    assert frame.loc["SPAQL", "reward"] == tables.plus_minus(interval.mean, interval.high - interval.mean)
+    assert frame.loc["SPAQL", "reward"] == table.plus_minus(interval.mean, interval.high - interval.mean)
     assert frame.loc["SPAQL", "paper"] == "192.57 ± 0.94"
     assert frame.loc["AQL", "paper's arms"] == "32,988.90 ± 186.61"
     assert frame.loc["Random", "arms"] == ""
@@ -110,7 +114,7 @@ def test_the_picture_of_the_verdicts_has_a_mark_a_claim():
     verdicts = pd.DataFrame(
         {"id": ["a", "b", "c"], "verdict": ["holds", "differs", "holds"], "direction": ["", "up", ""]}
     )
-    (axes,) = audit_figures.verdict_map(verdicts).axes
+    (axes,) = audit.verdict_map(verdicts).axes
     marks = {tuple(point) for collection in axes.collections[:4] for point in collection.get_offsets()}
     assert marks == {(0, 0), (1, 1), (0, 2)}
-    assert claims.summary(verdicts).startswith("3 claims: 2 hold, 1 differ")
+    assert judge.summary(verdicts).startswith("3 claims: 2 hold, 1 differ")

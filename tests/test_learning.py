@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from spaql import AQL, SPAQL, SPAQLTS, learning
-from spaql.agents import make_env
-from spaql.learning import HISTORY, RELEASED, STATUS, Rules, boltzmann_sample, conclude, distance, learn
+from spaql import AQL, SPAQL, SPAQLTS, updates
+from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
-from spaql.systems import make_space, pendulum_reset, standardise, to_box
+from spaql.rules import HISTORY, RELEASED, STATUS, Rules
+from spaql.spaces import make_space, standardise, to_box
+from spaql.systems import make_env, pendulum_reset
+from spaql.updates import boltzmann_sample, distance, learn
 
 from .conftest import same_sines
 from .naive import NaivePartition, naive_aql_episode
@@ -24,9 +26,9 @@ def learner(agent=SPAQL, xi=4.0, rules="paper", env="Pendulum-v1", **parameters)
 
 
 def test_learning_rate_and_bonus():
-    assert learning.learning_rate(200, 1) == 1.0
-    assert learning.learning_rate(200, 4) == pytest.approx(201 / 204)
-    assert learning.bonus(20.0, 16) == 5.0
+    assert updates.learning_rate(200, 1) == 1.0
+    assert updates.learning_rate(200, 4) == pytest.approx(201 / 204)
+    assert updates.bonus(20.0, 16) == 5.0
 
 
 def test_one_update_by_hand():

@@ -7,13 +7,16 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from spaql import audit, claims, notebooks, rerun
-from spaql.cli import main
-from spaql.experiments import SCALES, best, finals, paper_jobs, run
-from spaql.jobs import Job
-from spaql.policies import retrain
-from spaql.tables import number
-from spaql.trees import export_text, in_words
+from spaql.paper.audit import claims, judge
+from spaql.paper.book import notebook, rerun
+from spaql.paper.cli import main
+from spaql.paper.frames import best, finals
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.retrain import retrain
+from spaql.paper.runs.runner import run
+from spaql.paper.studies import SCALES, paper_jobs
+from spaql.paper.tables.table import number
+from spaql.policies.export import export_text, in_words
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -76,12 +79,12 @@ def test_the_audit_shows_the_verdicts_of_the_papers_runs_whatever_else_it_runs(t
     text, drawn = outputs(path)
     assert drawn == 6
     assert "Not the paper's runs" in text
-    verdicts = claims.verdicts()
-    assert claims.summary(verdicts) in text
+    verdicts = judge.verdicts()
+    assert judge.summary(verdicts) in text
     for row in verdicts.itertuples():
         (line,) = (line for line in text.splitlines() if f"(`{row.id}`)" in line)
         assert f"**{row.verdict}**" in line
-    for deviation in audit.deviations().topic:
+    for deviation in claims.deviations().topic:
         assert deviation in text
 
 
@@ -119,13 +122,13 @@ def test_a_notebook_is_a_clean_source(path):
 def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
     """The cells up to the runs, where nothing may be computed: every agent is one of the paper's, and published."""
     asked = []
-    gather = notebooks.gather
+    gather = notebook.gather
 
     def look(jobs, workers):
         asked.extend(jobs)
         return gather(jobs, workers)
 
-    monkeypatch.setattr(notebooks, "gather", look)
+    monkeypatch.setattr(notebook, "gather", look)
     monkeypatch.setattr(notebooks, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
@@ -137,10 +140,10 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
 def test_other_parameters_never_touch_the_published_results(tmp_path):
     job = Job("Random", "CartPole-v0", 0.0, 2, 2, 7, 0, fresh=3)
     before = sorted((ROOT / "results").rglob("*.npz"))
-    (record,) = notebooks.gather([job])
+    (record,) = notebook.gather([job])
     assert sorted((ROOT / "results").rglob("*.npz")) == before
     assert len(list((tmp_path / "runs" / "results").rglob("*.npz"))) == 1
-    (again,) = notebooks.gather([job])
+    (again,) = notebook.gather([job])
     assert again.digest() == record.digest()
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaql.learning import boltzmann_sample
 from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, locate, new_partition, split, update
+from spaql.updates import boltzmann_sample
 
 from .naive import NaivePartition
 

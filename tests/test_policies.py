@@ -9,29 +9,22 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules, files, stored_trees
-from spaql.agents import make_env
-from spaql.experiments import make_jobs
-from spaql.jobs import compute
-from spaql.policies import float_of, least_above, parts_of_cell, policy_of, retrain
-from spaql.results import default_store, save
-from spaql.simplifying import best_split, grow, random_search, simplify, smaller_trees
-from spaql.stored_trees import sound
-from spaql.systems import standardise
-from spaql.trees import (
-    LEAF,
-    Tree,
-    evaluate,
-    export_c,
-    export_graphviz,
-    export_python,
-    export_text,
-    in_words,
-    noise_share,
-    run_tree,
-    trajectories,
-    variables_of,
-)
+from spaql import AQL, SPAQL, SPAQLTS, Random, Rules, archive
+from spaql.paper.runs import stored_trees
+from spaql.paper.runs.job import compute
+from spaql.paper.runs.provenance import default_store
+from spaql.paper.runs.retrain import retrain
+from spaql.paper.runs.store import save
+from spaql.paper.runs.stored_trees import sound
+from spaql.paper.studies import make_jobs
+from spaql.policies.exact_tree import float_of, least_above, parts_of_cell
+from spaql.policies.export import export_c, export_graphviz, export_python, export_text, in_words
+from spaql.policies.play import evaluate, noise_share, run_tree, trajectories
+from spaql.policies.policy import policy_of
+from spaql.policies.simplify import best_split, grow, random_search, simplify, smaller_trees
+from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.spaces import standardise
+from spaql.systems import make_env
 
 from .conftest import same_sines
 
@@ -501,7 +494,7 @@ def test_the_books_trees_are_stored_and_match_the_code():
     found = list((default_store() / "policies").glob("*-SPAQL*.npz"))
     assert len(found) == 6
     for path in found:
-        header, _ = files.read(path, stored_trees.FORMAT, stored_trees.VERSION)
+        header, _ = archive.read(path, stored_trees.FORMAT, stored_trees.VERSION)
         assert header["code"] == stored_trees.CODE, path.name
 
 

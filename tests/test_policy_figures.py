@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLTS
-from spaql.policies import policy_of, snapshots
-from spaql.trees import trajectories
+
+from spaql.policies.policy import policy_of, snapshots
+from spaql.policies.play import trajectories
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-from spaql import policy_figures as figures
+from spaql import as
+
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 from packaging.requirements import Requirement
 
-from spaql.bench import markdown
 from spaql.compiling import fingerprint
+from spaql.paper.bench import markdown
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,16 +8,25 @@ import sys
 import numpy as np
 import pytest
 
-from spaql import SPAQLTS, results
-from spaql import robustness as robust
-from spaql.agents import make_env
-from spaql.experiments import best, load_stored, paper_jobs
-from spaql.jobs import Job
-from spaql.robustness import Network, changed, load_network, network_of, network_path, run_network, trpo_network
-from spaql.simplifying import Size
-from spaql.statistics import Interval
-from spaql.systems import make_space
-from spaql.trees import LEAF, Tree, compiled_world, run_tree, variables_of
+from spaql import SPAQLTS
+from spaql.paper.runs import store
+from spaql.paper.runs import provenance
+from spaql.paper.runs import network
+from spaql.paper.figures import policies
+from spaql import as, robust
+
+from spaql.systems import make_env
+from spaql.paper.frames import best
+from spaql.paper.runs.runner import load_stored
+from spaql.paper.studies import paper_jobs
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
+from spaql.paper.audit.robustness import changed, run_network
+from spaql.policies.simplify import Size
+from spaql.policies.interval import Interval
+from spaql.spaces import make_space
+from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.policies.play import compiled_world, run_tree
 
 from .conftest import same_sines
 
@@ -114,19 +123,19 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     assert len(calls) == 1
     path = network_path(tmp_path, job)
     assert path == tmp_path / "policies" / "CartPole-v0-TRPO.npz"
-    with pytest.raises(results.Damaged, match="another job"):
+    with pytest.raises(store.Damaged, match="another job"):
         trpo_network(job._replace(agent=1), tmp_path)
     trpo_network(job._replace(agent=1), None)
     assert len(calls) == 2
-    monkeypatch.setattr(results, "_TRPO_CODE", "other")
-    with pytest.raises(results.Stale):
+    monkeypatch.setattr(provenance, "_TRPO_CODE", "other")
+    with pytest.raises(store.Stale):
         load_network(path, job)
     trpo_network(job, tmp_path)  # trains again, and says why
     assert len(calls) == 3
     assert "computed by code" in caplog.text
     load_network(path, job)
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(results.Damaged):
+    with pytest.raises(store.Damaged):
         trpo_network(job, tmp_path)
     with pytest.raises(ValueError, match="algorithm"):
         trpo_network(job._replace(algorithm="SPAQL"))
@@ -137,7 +146,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
     job = JOBS["Pendulum-v1"]
     history = np.zeros(1, results.HISTORY)
     history["rewards"] = -1000.0
-    results.save(tmp_path, results.Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
+    store.save(tmp_path, results.Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
     rewards = np.array([-1000.0 if same else np.nextafter(-1000.0, 0)])
     monkeypatch.setattr(robust, "train", lambda job: (random_network("Pendulum-v1"), rewards))
     with caplog.at_level(logging.WARNING):
@@ -149,7 +158,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
 
 def best_record(system):
     jobs = [job for job in paper_jobs("trpo") if (job.algorithm, job.system) == ("TRPO", system)]
-    records, missing = load_stored(jobs, results.default_store(), repair=False)
+    records, missing = load_stored(jobs, provenance.default_store(), repair=False)
     assert not missing
     return best(records.values())
 
@@ -157,7 +166,7 @@ def best_record(system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_stored_networks_are_the_best_agents_and_earn_what_their_records_say(system):
     record = best_record(system)
-    path = network_path(results.default_store(), record.job)
+    path = network_path(provenance.default_store(), record.job)
     network = load_network(path, record.job)
     header, _ = robust.files.read(path, robust.FORMAT, robust.VERSION)
     assert header["rewards_are_the_records_bit_for_bit"] is True
@@ -172,7 +181,7 @@ def test_a_stored_network_needs_no_torch():
     job = best_record("CartPole-v0").job
     code = (
         "import sys; from spaql.jobs import Job; from spaql.learning import Rules; from spaql import robustness;"
-        f"print(robustness.trpo_network({job!r}).weights, 'torch' in sys.modules)"
+        f"print(network.trpo_network({job!r}).weights, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["1282", "False"], done.stderr
@@ -283,11 +292,11 @@ def test_wrong_numbers_are_refused():
 
 def test_the_figure_shows_every_policy_in_every_panel():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from spaql import policy_figures
+
 
     policies = {"TRPO": random_network("CartPole-v0"), "one leaf": constant_tree(make_env("CartPole-v0"), 1)}
     frame = robust.robustness(policies, "CartPole-v0", [0.5, 1, 2], [0, 0.1, 0.2], episodes=20)
-    figure = policy_figures.robustness(frame)
+    figure = policies.robustness(frame)
     figure.canvas.draw()
     assert len(figure.axes) == 3
     assert figure.get_figwidth() < 7
@@ -303,11 +312,11 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
 def test_the_trade_off_marks_the_full_policy_and_trpo():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    from spaql import policy_figures
+
 
     policy = SPAQLTS("CartPole-v0", xi=4, seed=1).learn(60, 5).policy
     found = policy.simplify(target=100, leaves=3, episodes=10, proposals=5, fresh=20)
-    figure = policy_figures.trade_off({"SPAQL-TS": found.curve}, (1282, Interval(198.0, 197.0, 199.0)))
+    figure = policies.trade_off({"SPAQL-TS": found.curve}, (1282, Interval(198.0, 197.0, 199.0)))
     figure.canvas.draw()
     axes = figure.axes[0]
     lines = {line.get_label(): line.get_xydata() for line in axes.lines}
@@ -315,7 +324,7 @@ def test_the_trade_off_marks_the_full_policy_and_trpo():
     assert np.array_equal(lines["SPAQL-TS, full policy"], [(found.full.leaves, found.curve[-1].mean)])
     assert set(lines["TRPO, 1,282 weights"][:, 1]) == {198.0}
     assert axes.get_xscale() == "log"
-    alone = policy_figures.trade_off({"SPAQL": [Size(1, 0.0, -1.0, 1.0, found.tree)]}, None)
+    alone = policies.trade_off({"SPAQL": [Size(1, 0.0, -1.0, 1.0, found.tree)]}, None)
     assert len(alone.axes[0].lines) == 2
     with pytest.raises(ValueError, match="styles"):
-        policy_figures.styles_of("abcdefgh")
+        policies.styles_of("abcdefgh")

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from spaql.statistics import (
+from spaql.paper.statistics import (
     bootstrap_interval,
     holm,
-    paper_interval,
     probability_of_improvement,
     samples_to_reach,
     selection_bias,
@@ -18,6 +17,7 @@ from spaql.statistics import (
     welch,
     welch_holm,
 )
+from spaql.policies.interval import paper_interval
 
 floats = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 

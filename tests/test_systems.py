@@ -9,8 +9,8 @@ import pytest
 from gymnasium import spaces
 
 from spaql import systems
-from spaql.agents import make_env, make_generator
-from spaql.systems import Gym, compile_system, draw_starts, make_space, standardise, to_box
+from spaql.spaces import make_space, standardise, to_box
+from spaql.systems import Gym, compile_system, draw_starts, make_env, make_generator
 
 from .conftest import same_sines
 

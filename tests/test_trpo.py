@@ -6,9 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from spaql import results
-from spaql.experiments import finals, histories, paper_jobs, run
-from spaql.jobs import Job
+from spaql.paper.frames import finals, histories
+from spaql.paper.runs import provenance, store
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.runner import run
+from spaql.paper.studies import paper_jobs
 
 from .conftest import same_sines
 
@@ -59,7 +61,7 @@ def test_a_system_that_is_not_compiled_is_refused():
         trpo.CompiledVecEnv("MountainCar-v0", 2, seed=0)
 
 
-@pytest.mark.parametrize("algorithm", results.TRPO)
+@pytest.mark.parametrize("algorithm", provenance.TRPO)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_record(algorithm, system):
     job = Job(algorithm, system, 0.0, 1, 1, 5, 0, fresh=30, record=True)
@@ -122,9 +124,9 @@ def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_ag
     assert [r.digest() for r in one] == [two[0].digest(), two[-1].digest()]
     # Half of them lost, as after a kill: only those are computed.
     for job in jobs[::2]:
-        results.path_of(tmp_path, job).unlink()
+        store.path_of(tmp_path, job).unlink()
     written = []
-    save = results.save
+    save = store.save
     monkeypatch.setattr(
         results, "save", lambda store, record, source: written.append(record.job) or save(store, record, source)
     )
@@ -134,7 +136,7 @@ def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_ag
     assert histories(two).groupby("system").size().to_dict() == {"CartPole-v0": 2, "Pendulum-v1": 2}
     assert finals(two).scale.unique().tolist() == ["smoke"]
     assert list(finals(two).fresh_deterministic) == [record.fresh[2] for record in two]
-    assert "torch" in results.read(results.path_of(tmp_path, jobs[0]))[1]["provenance"]["versions"]
+    assert "torch" in store.read(store.path_of(tmp_path, jobs[0]))[1]["provenance"]["versions"]
 
 
 def test_without_sb3_contrib_the_message_says_what_to_install():
