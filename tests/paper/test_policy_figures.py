@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLTS
-
-from spaql.policies.policy import policy_of, snapshots
 from spaql.policies.play import trajectories
+from spaql.policies.policy import policy_of, snapshots
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-from spaql import as
-
+from spaql.paper.figures import policies as figures
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +34,7 @@ def picture(figure):
 
 
 def test_a_map_over_the_pendulums_angle_shows_the_agents_torque(pendulum):
-    field, theta, speed = picture(figures.policy_map(policy_of(pendulum), "theta", "theta_dot"))
+    field, theta, speed = picture(figures.policy_map(pendulum.policy, "theta", "theta_dot"))
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, len(speed), 500), rng.integers(0, len(theta), 500)
     points = np.stack((np.cos(theta[j]), np.sin(theta[j]), speed[i]), axis=1)
@@ -45,7 +43,7 @@ def test_a_map_over_the_pendulums_angle_shows_the_agents_torque(pendulum):
 
 
 def test_a_slice_holds_the_other_variables_where_told(cartpole):
-    policy = policy_of(cartpole)
+    policy = cartpole.policy
     at = {"x": 1.0, "theta_dot": -0.5}
     field, theta, speed = picture(figures.policy_map(policy, "theta", "x_dot", at=at, limits={"x_dot": (-300, 300)}))
     rng = np.random.default_rng(0)
@@ -58,7 +56,7 @@ def test_a_slice_holds_the_other_variables_where_told(cartpole):
 @pytest.mark.parametrize("what", ["action", "q", "visits", "depth"])
 def test_maps_show_all_quantities_with_axes_in_units(cartpole, pendulum, what):
     for agent, pair in ((cartpole, ("theta", "theta_dot")), (pendulum, ("cos_theta", "theta_dot"))):
-        policy = policy_of(agent)
+        policy = agent.policy
         figure = figures.policy_map(policy, *pair, what=what)
         assert "rad/s" in figure.axes[0].get_ylabel()
         field, across, up = picture(figure)
@@ -96,7 +94,7 @@ def test_the_policy_of_a_snapshot_is_that_of_an_agent_trained_in_one_go():
 
 
 def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpole):
-    policy = policy_of(pendulum)
+    policy = pendulum.policy
     paths = trajectories(policy.tree(), "Pendulum-v1", [[3.0, 1.0], [-2.0, 0.0]])
     assert [len(path) for path in paths] == [200, 200]
     assert paths[0][0] == pytest.approx([np.cos(3.0), np.sin(3.0), 1.0], abs=1e-6)
@@ -106,12 +104,12 @@ def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpo
     lines = [line.get_xdata() for line in figure.axes[0].lines if line.get_marker() == "None"]
     assert all(np.all(np.abs(np.diff(line)) < np.pi) for line in lines)
     figure.canvas.draw()
-    paths = trajectories(policy_of(cartpole).tree(), "CartPole-v0", [0.0, 0.0, 0.01, 0.0])
-    figures.phase_portrait(policy_of(cartpole), paths, "theta", "theta_dot").canvas.draw()
+    paths = trajectories(cartpole.policy.tree(), "CartPole-v0", [0.0, 0.0, 0.01, 0.0])
+    figures.phase_portrait(cartpole.policy, paths, "theta", "theta_dot").canvas.draw()
 
 
 def test_a_drawn_tree_has_a_box_a_node_and_no_box_upon_another(cartpole):
-    tree = policy_of(cartpole).simplify(target=195, leaves=5, proposals=20, episodes=20, fresh=50).tree
+    tree = cartpole.policy.simplify(target=195, leaves=5, proposals=20, episodes=20, fresh=50).tree
     figure = figures.draw_tree(tree)
     figure.canvas.draw()
     texts = [text for text in figure.axes[0].texts if text.get_bbox_patch().get_boxstyle().pad > 0.3]
@@ -123,7 +121,7 @@ def test_a_drawn_tree_has_a_box_a_node_and_no_box_upon_another(cartpole):
 
 
 def test_wrong_names_are_said(pendulum):
-    policy = policy_of(pendulum)
+    policy = pendulum.policy
     with pytest.raises(ValueError, match="cos_theta"):
         figures.policy_map(policy, "angle", "theta_dot")
     with pytest.raises(ValueError, match="two different"):

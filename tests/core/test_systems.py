@@ -11,8 +11,7 @@ from gymnasium import spaces
 from spaql import systems
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import Gym, compile_system, draw_starts, make_env, make_generator
-
-from .conftest import same_sines
+from tests.conftest import same_sines
 
 STEPS = 100_000
 IDS = ["Pendulum-v1", "CartPole-v0", *systems.IDS]

@@ -14,8 +14,8 @@ from spaql.rules import HISTORY, RELEASED, STATUS, Rules
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import make_env, pendulum_reset
 from spaql.updates import boltzmann_sample, distance, learn
+from tests.conftest import same_sines
 
-from .conftest import same_sines
 from .naive import NaivePartition, naive_aql_episode
 
 RNG = np.random.default_rng

@@ -16,10 +16,9 @@ from spaql.policies.play import evaluate, trajectories
 from spaql.policies.policy import policy_of
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import make_env
+from tests.conftest import CHROMIUM, in_browser
 
-from .conftest import CHROMIUM, in_browser
-
-PAGE = Path(__file__).parents[1] / "book" / "explorer"
+PAGE = Path(__file__).parents[2] / "book" / "explorer"
 SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
 
@@ -35,14 +34,14 @@ def agents():
 
 @pytest.fixture(scope="module")
 def small(agents):
-    return policy_of(agents["CartPole-v0", "SPAQLTS"]).simplify(target=195, leaves=5, proposals=50, fresh=100).tree
+    return agents["CartPole-v0", "SPAQLTS"].policy.simplify(target=195, leaves=5, proposals=50, fresh=100).tree
 
 
 @pytest.fixture(scope="module")
 def folder(agents, small, tmp_path_factory):
     """A folder with the page and the policies of these agents, the last of which is a simplified one."""
     folder = tmp_path_factory.mktemp("explorer")
-    shown = [Shown(system, name, policy_of(agent)) for (system, name), agent in agents.items()]
+    shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     write(folder / "policies.js", [*shown, Shown("CartPole-v0", "simplified", small)])
     shutil.copy(PAGE / "explorer.js", folder)
     return folder
@@ -171,7 +170,7 @@ def test_the_browser_acts_as_the_agent_everywhere(agents, folder):
 
 @in_browser
 def test_the_cell_that_is_read_is_the_tables(agents, folder):
-    policy = policy_of(agents["CartPole-v0", "SPAQLTS"])
+    policy = agents["CartPole-v0", "SPAQLTS"].policy
     frame = policy.table(merge=False)
     point = [0.3, -0.2, 0.04, 0.5]
     answer = browse(

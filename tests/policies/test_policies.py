@@ -25,8 +25,7 @@ from spaql.policies.simplify import best_split, grow, random_search, simplify, s
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.spaces import standardise
 from spaql.systems import make_env
-
-from .conftest import same_sines
+from tests.conftest import same_sines
 
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
 CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
@@ -72,7 +71,7 @@ def borders(tree, count=40):
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
     agent = agents[case]
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     assert tree.leaves > 5
     points = random_observations(case[1], 1_000_000 // len(CASES))
     for part in (points, borders(tree)):
@@ -82,7 +81,7 @@ def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
     agent = agents[case]
-    policy = policy_of(agent)
+    policy = agent.policy
     for deterministic in (True, False):
         tree = policy.tree(deterministic=deterministic)
         ours = evaluate(tree, case[1], 200, seed=7, deterministic=deterministic)
@@ -92,7 +91,7 @@ def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
     agent = agents[case]
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     rng = np.random.default_rng(0)
     starts = rng.uniform(-0.05, 0.05, (100, 4 if "Cart" in case[1] else 2)) * (1 if "Cart" in case[1] else 60)
     episodes = run_tree(tree, make_env(case[1]), starts, rng, record=True)
@@ -103,7 +102,7 @@ def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
 @same_sines
 def test_a_tree_walks_through_gymnasium_as_through_the_compiled_system(agents):
     for case in CASES:
-        tree = policy_of(agents[case]).tree()
+        tree = agents[case].policy.tree()
         env = make_env(case[1])
         observation, _ = env.reset(seed=3)
         start = np.array(env.unwrapped.state)[None]
@@ -136,16 +135,16 @@ def test_thresholds_are_the_least_floats_of_the_upper_half():
 
 def test_a_shorter_horizon_is_kept(agents):
     agent = SPAQL("CartPole-v0", xi=4, seed=0, horizon=50).learn(60, 5)
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     rewards = agent.evaluate(100, seed=2, deterministic=True)
     assert rewards.max() == 50
     assert np.array_equal(evaluate(tree, "CartPole-v0", 100, seed=2, horizon=50), rewards)
-    assert policy_of(agent).simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
+    assert agent.policy.simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
 
 
 def test_merging_makes_the_tree_smaller_and_nothing_can_be_merged_further(agents):
     for case in CASES:
-        policy = policy_of(agents[case])
+        policy = agents[case].policy
         tree = policy.tree()
         assert tree.leaves < len(policy.cells().best)
         inner = np.flatnonzero(tree.feature != LEAF)
@@ -163,7 +162,7 @@ def test_merging_makes_the_tree_smaller_and_nothing_can_be_merged_further(agents
 @pytest.mark.parametrize("merge", [True, False])
 def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case, merge):
     agent = agents[case]
-    policy = policy_of(agent)
+    policy = agent.policy
     frame = policy.table(merge=merge)
     names = policy.variables.observed
     points = random_observations(case[1], 2000, seed=2).astype(float)
@@ -183,7 +182,7 @@ def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case, m
 
 def test_merging_rows_loses_no_volume_and_no_cell(agents):
     for case in CASES:
-        policy = policy_of(agents[case])
+        policy = agents[case].policy
         merged, single = policy.table(), policy.table(merge=False)
         assert len(merged) < len(single) == merged.cells.sum()
         assert merged.q.min() >= single.q.min()
@@ -191,7 +190,7 @@ def test_merging_rows_loses_no_volume_and_no_cell(agents):
 
 
 def test_the_table_is_in_the_systems_own_units(agents):
-    frame = policy_of(agents[SPAQL, "CartPole-v0"]).table()
+    frame = agents[SPAQL, "CartPole-v0"].policy.table()
     assert np.isinf(frame.x_dot_low.min())
     assert frame.x_high.max() == pytest.approx(4.8)
     assert frame.theta_high.max() == pytest.approx(0.41887903)
@@ -199,7 +198,7 @@ def test_the_table_is_in_the_systems_own_units(agents):
     assert frame.attrs["units"]["theta_dot_low"] == "rad/s"
     # The border at 1/4 of the standard speed: φ_m(y) = tanh(m y).
     assert np.any(np.isclose(frame.x_dot_high, 0.0) | np.isclose(frame.x_dot_high, np.arctanh(0.5) * 240))
-    frame = policy_of(agents[SPAQL, "spaql/PendulumDiscrete-v1"]).table()
+    frame = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy.table()
     assert set(frame.centre) <= {-2, -1, 0, 1, 2}
     assert frame.theta_dot_low.min() == -8
     assert frame.attrs["units"]["centre"] == "Nm"
@@ -213,14 +212,14 @@ def test_aql_has_a_policy_for_each_time_step():
     agent = AQL("CartPole-v0", xi=4, seed=0).learn(60, 2)
     points = random_observations("CartPole-v0", 500)
     for h in (0, 3, 199):
-        tree = policy_of(agent, h=h).tree()
+        tree = agent.policy[h].tree()
         expected, _ = agent.predict(
             points, state=np.full(len(points), h), episode_start=np.zeros(len(points), bool), deterministic=True
         )
         assert np.array_equal(tree.predict(points)[0], expected)
     for h in (None, 200, -1, 1.5):
         with pytest.raises(ValueError, match="time step"):
-            policy_of(agent, h=h)
+            agent.policy[h]
     with pytest.raises(ValueError, match="one time step"):
         policy_of(agent, h=3).simplify()
     with pytest.raises(ValueError, match="leave h out"):
@@ -236,11 +235,11 @@ def test_the_random_policy_is_one_cell():
 
 def test_a_policy_stays_when_its_agent_learns_on():
     agent = SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)
-    policy = policy_of(agent)
+    policy = agent.policy
     before = policy.table()
     agent.learn(50, 2)
     assert policy.table().equals(before)
-    assert not policy_of(agent).table().equals(before)
+    assert not agent.policy.table().equals(before)
 
 
 class Plane(gym.Env):
@@ -260,7 +259,7 @@ class Plane(gym.Env):
 
 def test_policies_of_any_environment():
     agent = SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1)
-    policy = policy_of(agent)
+    policy = agent.policy
     points = np.random.default_rng(0).normal(size=(2000, 3))
     tree = policy.tree()
     assert tree.leaves > 3
@@ -291,11 +290,11 @@ def test_parts_of_a_cell_are_cut_into_parts_that_came_before(dimensions):
 
 def test_an_agent_has_its_policy(agents):
     agent = agents[SPAQL, "Pendulum-v1"]
-    assert agent.policy.table().equals(policy_of(agent).table())
+    assert agent.policy.table().equals(agent.policy.table())
 
 
 def test_nan_is_refused(agents):
-    tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
+    tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
     with pytest.raises(ValueError, match="NaN"):
         tree.predict([0.0, np.nan, 0.0])
 
@@ -318,7 +317,7 @@ def test_retraining_gives_the_stored_agent_or_says_so(tmp_path, caplog):
 def test_a_policy_takes_every_observation_mapped():
     agent = SPAQL("Pendulum-v1", xi=4, seed=0, rules=Rules(first_observation="raw")).learn(100, 2)
     points = random_observations("Pendulum-v1", 2000)
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     later = agent.predict(points, episode_start=np.zeros(len(points), bool), deterministic=True)[0]
     assert np.array_equal(tree.predict(points)[0], later)
 
@@ -330,7 +329,7 @@ def test_a_policy_takes_every_observation_mapped():
 @pytest.mark.parametrize("case", CASES)
 def test_the_python_function_does_what_the_agent_does(agents, case):
     agent = agents[case]
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     space = {"__builtins__": {}}  # no dependencies at all
     exec(export_python(tree, "act"), space)
     points = np.concatenate((random_observations(case[1], 3000, seed=4), borders(tree, count=2)))
@@ -342,7 +341,7 @@ def test_the_python_function_does_what_the_agent_does(agents, case):
 @pytest.mark.parametrize("case", CASES)
 def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
     agent = agents[case]
-    tree = policy_of(agent).tree()
+    tree = agent.policy.tree()
     size = len(tree.variables.observed)
     main = f"""
     #include <stdio.h>
@@ -365,18 +364,18 @@ def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
 
 def test_the_text_has_scikit_learns_form(agents):
     for case in CASES:
-        tree = policy_of(agents[case]).tree(deterministic=False)
+        tree = agents[case].policy.tree(deterministic=False)
         lines = export_text(tree).splitlines()
         assert len(lines) == len(tree.feature) - tree.leaves + len(tree.feature)
         assert all(
             re.fullmatch(r"(\|   )*\|--- (\w+ (< |>=) -?\d+\.\d\d.*|(force|torque): .*)", line) for line in lines
         )
         assert not any(re.search(r"-0\.00\b", line) for line in lines)
-    assert "|--- force: -10 N" in export_text(policy_of(agents[SPAQLTS, "CartPole-v0"]).tree())
+    assert "|--- force: -10 N" in export_text(agents[SPAQLTS, "CartPole-v0"].policy.tree())
 
 
 def test_graphviz_source_has_all_nodes_and_edges(agents):
-    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).tree()
+    tree = agents[SPAQLTS, "CartPole-v0"].policy.tree()
     source = export_graphviz(tree)
     assert len(re.findall(r"^\d+ \[label", source, re.M)) == len(tree.feature)
     edges = re.findall(r'^(\d+) -> (\d+) \[label="(yes|no)"\]', source, re.M)
@@ -386,7 +385,7 @@ def test_graphviz_source_has_all_nodes_and_edges(agents):
 
 
 def test_a_function_needs_a_name(agents):
-    tree = policy_of(agents[SPAQL, "CartPole-v0"]).tree()
+    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
     for name in ("1st", "a b", "if", "θ"):
         with pytest.raises(ValueError, match="name"):
             export_python(tree, name)
@@ -404,7 +403,7 @@ def single_question(env, feature, threshold, below):
 
 
 def test_three_leaves_solve_cartpole_and_two_do_not(agents):
-    found = policy_of(agents[SPAQLTS, "CartPole-v0"]).simplify(target=195, leaves=8, proposals=100)
+    found = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=8, proposals=100)
     assert found.tree.leaves <= 4  # three here; a search may end elsewhere where the last bit of a sine does
     # on other first states than any the search has seen, played by Gymnasium's seeds
     assert evaluate(found.tree, "CartPole-v0", 1000, seed=12345).mean() >= 195
@@ -421,17 +420,17 @@ def test_three_leaves_solve_cartpole_and_two_do_not(agents):
 
 
 def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
-    found = random_search(policy_of(agents[SPAQL, "CartPole-v0"]).tree(), "CartPole-v0", 3, 1500, seed=1)
+    found = random_search(agents[SPAQL, "CartPole-v0"].policy.tree(), "CartPole-v0", 3, 1500, seed=1)
     assert found.leaves == 3
     assert sound(found, found)
     assert evaluate(found, "CartPole-v0", 500, seed=2).mean() >= 190
-    torque = random_search(policy_of(agents[SPAQL, "Pendulum-v1"]).tree(), "Pendulum-v1", 4, 3)
+    torque = random_search(agents[SPAQL, "Pendulum-v1"].policy.tree(), "Pendulum-v1", 4, 3)
     assert torque.leaves == 4
     assert np.all(np.abs(torque.low[torque.feature == LEAF]) <= 1)
 
 
 def test_words_say_what_the_tree_does(agents):
-    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).simplify(target=195, leaves=4, proposals=50).tree
+    tree = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=4, proposals=50).tree
     said = re.findall(r"force ([-+]\d+) N: (.*?)\.(?= force|$)", in_words(tree, decimals=17))
     observations = np.random.default_rng(0).normal(0, 0.1, (200, 4))
     for x, x_dot, theta, theta_dot in observations:
@@ -499,7 +498,7 @@ def test_the_books_trees_are_stored_and_match_the_code():
 
 
 def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
-    policy = policy_of(agents[SPAQL, "spaql/PendulumDiscrete-v1"])
+    policy = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy
     found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
     assert found.tree.leaves < found.full.leaves == policy.tree().leaves
     sizes = [size.leaves for size in found.curve]
@@ -515,12 +514,12 @@ def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agen
 
 
 def test_without_a_small_tree_that_reaches_the_target_the_full_one_is_returned(agents):
-    found = policy_of(agents[SPAQL, "Pendulum-v1"]).simplify(target=0, leaves=3, episodes=5, proposals=0, fresh=10)
+    found = agents[SPAQL, "Pendulum-v1"].policy.simplify(target=0, leaves=3, episodes=5, proposals=0, fresh=10)
     assert found.tree is found.full
 
 
 def test_imitation_without_search_acts_as_the_policy_mostly_does(agents):
-    tree = policy_of(agents[SPAQLTS, "CartPole-v0"]).tree()
+    tree = agents[SPAQLTS, "CartPole-v0"].policy.tree()
     env = make_env("CartPole-v0")
     rng = np.random.default_rng(1)
     seen = run_tree(tree, env, rng.uniform(-0.05, 0.05, (50, 4)), rng, record=True).seen
@@ -546,7 +545,7 @@ def test_the_best_split_is_what_all_splits_say():
 
 
 def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
-    tree = policy_of(agents[SPAQL, "CartPole-v0"]).tree()
+    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
     points = random_observations("CartPole-v0", 2000)
     smaller = smaller_trees(tree)
     assert len(smaller) == 2 * (tree.leaves - 1)
@@ -560,14 +559,14 @@ def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
 
 
 def test_simplifying_needs_a_compiled_system(agents, opaque):
-    tree = policy_of(agents[SPAQL, "Pendulum-v1"]).tree()
+    tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
     for function in (simplify, evaluate, lambda tree, env: trajectories(tree, env, [0, 0])):
         with pytest.raises(TypeError, match="paper's systems"):
             function(tree, opaque("Pendulum-v1"))
 
 
 def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
-    policy = policy_of(agents[SPAQLTS, "CartPole-v0"])
+    policy = agents[SPAQLTS, "CartPole-v0"].policy
     tree = policy.simplify(target=195, leaves=6, proposals=50, fresh=100).tree
     still = evaluate(tree, "CartPole-v0", 200, seed=0)
     assert evaluate(tree, "CartPole-v0", 200, seed=0, noise=[0, 0, 0.3, 1.0]).mean() < still.mean() - 10

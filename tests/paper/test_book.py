@@ -8,9 +8,9 @@ from urllib.parse import unquote
 import pytest
 from bs4 import BeautifulSoup
 
-from .conftest import CHROMIUM, in_browser
+from tests.conftest import CHROMIUM, in_browser
 
-HTML = Path(__file__).parents[1] / "_build" / "html"
+HTML = Path(__file__).parents[2] / "_build" / "html"
 PAGES = sorted(
     str(path.relative_to(HTML)) for folder in ("book", "notebooks") for path in (HTML / folder).glob("*.html")
 )
@@ -133,4 +133,4 @@ def test_no_substitution_or_directive_is_left_in_the_text():
 def test_the_readmes_figure_is_the_home_pages():
     """If not: cp _build/source/book/drawn/glance.svg book/"""
     drawn = HTML.parent / "source" / "book" / "drawn" / "glance.svg"
-    assert (HTML.parents[1] / "book" / "glance.svg").read_text() == drawn.read_text()
+    assert (HTML.parents[2] / "book" / "glance.svg").read_text() == drawn.read_text()

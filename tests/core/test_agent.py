@@ -22,8 +22,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.partition import copy
 from spaql.systems import make_env
-
-from .conftest import same_sines
+from tests.conftest import same_sines
 
 ALGORITHMS = [AQL, SPAQL, SPAQLTS, Random]
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "spaql/PendulumScaled-v1", "CartPole-v0"]

@@ -18,7 +18,7 @@ from spaql.paper.studies import SCALES, paper_jobs
 from spaql.paper.tables.table import number
 from spaql.policies.export import export_text, in_words
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 

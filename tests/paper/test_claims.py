@@ -9,9 +9,8 @@ from scipy import stats
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, load_claims
 from spaql.paper.audit.groups import Group, MissingError, load_groups, select
-from spaql.paper.audit.judge import JUDGES, judge
+from spaql.paper.audit.judge import JUDGES, as_text, judge, verdicts
 from spaql.paper.audit.measures import MEASURES, summary_p, summary_std
-from spaql.paper.audit.judge import as_text, verdicts
 from spaql.paper.cli import main
 from spaql.paper.runs import provenance, store
 from spaql.paper.runs.runner import load_stored, run

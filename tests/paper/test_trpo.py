@@ -11,8 +11,7 @@ from spaql.paper.runs import provenance, store
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
-
-from .conftest import same_sines
+from tests.conftest import same_sines
 
 trpo = pytest.importorskip("spaql.trpo")
 

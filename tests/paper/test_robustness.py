@@ -9,26 +9,22 @@ import numpy as np
 import pytest
 
 from spaql import SPAQLTS
-from spaql.paper.runs import store
-from spaql.paper.runs import provenance
-from spaql.paper.runs import network
+from spaql.paper.audit import robustness as robust
+from spaql.paper.audit.robustness import changed, run_network
 from spaql.paper.figures import policies
-from spaql import as, robust
-
-from spaql.systems import make_env
 from spaql.paper.frames import best
-from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import paper_jobs
+from spaql.paper.runs import provenance, store
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
-from spaql.paper.audit.robustness import changed, run_network
-from spaql.policies.simplify import Size
+from spaql.paper.runs.runner import load_stored
+from spaql.paper.studies import paper_jobs
 from spaql.policies.interval import Interval
-from spaql.spaces import make_space
-from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.policies.play import compiled_world, run_tree
-
-from .conftest import same_sines
+from spaql.policies.simplify import Size
+from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.spaces import make_space
+from spaql.systems import make_env
+from tests.conftest import same_sines
 
 SYSTEMS = {"Pendulum-v1": (3, 1), "CartPole-v0": (4, 2)}  # numbers of inputs and outputs
 JOBS = {system: Job("TRPO", system, 0.0, 1, 1, 5, 0, fresh=2) for system in SYSTEMS}
@@ -293,7 +289,6 @@ def test_wrong_numbers_are_refused():
 def test_the_figure_shows_every_policy_in_every_panel():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-
     policies = {"TRPO": random_network("CartPole-v0"), "one leaf": constant_tree(make_env("CartPole-v0"), 1)}
     frame = robust.robustness(policies, "CartPole-v0", [0.5, 1, 2], [0, 0.1, 0.2], episodes=20)
     figure = policies.robustness(frame)
@@ -312,7 +307,6 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
 def test_the_trade_off_marks_the_full_policy_and_trpo():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-
 
     policy = SPAQLTS("CartPole-v0", xi=4, seed=1).learn(60, 5).policy
     found = policy.simplify(target=100, leaves=3, episodes=10, proposals=5, fresh=20)

@@ -25,7 +25,7 @@ from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.verify import agreement
 from spaql.paper.studies import make_jobs, paper_jobs, scale_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GRID = {"algorithms": ["SPAQL", "AQL"], "systems": ["CartPole-v0", "Pendulum-v1"], "xis": [0, 20]}
 SMALL = {**GRID, "agents": 2, "iterations": 5, "evaluations": 3, "fresh": 10}
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spaql.paper.audit import ablation, bias, comparison, claims, groups, random_row
+from spaql.paper.audit import ablation, bias, claims, comparison, groups, random_row
 from spaql.paper.audit.claims import load_claims
 from spaql.paper.audit.groups import Group, load_groups, select
 from spaql.paper.audit.measures import first_crossing
