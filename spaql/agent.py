@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from spaql import saving
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import records
+from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
 from spaql.partition import ARMS, Partition, new_partition
@@ -163,7 +163,7 @@ class Agent:
         try:
             first = max(0, int(self._status["iteration"][0]))
             self._backup = self._state()
-            self._history = np.concatenate((self._history[:first], records(iterations, HISTORY)))
+            self._history = joined(self._history[:first], records(iterations, HISTORY))
             with (
                 deferred_interrupts() as check_interrupts,
                 progress(iterations, type(self).__name__, shown=progress_bar) as bar,

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from spaql.compiling import records
+
 PREFIX, SUFFIX = ".spaql-", ".tmp"  # of files being written
 
 ABANDONED = 24 * 3600  # seconds after which such a file is nobody's any more
@@ -61,7 +63,7 @@ def check_array(arrays: dict[str, np.ndarray], name: str, dtype: Any, length: in
     if array.dtype != dtype or (length is not None and len(array) != length):
         raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {dtype}")
     # Archives forget whether records are aligned; compiled code takes arrays with and without as different types.
-    found = np.empty(array.shape, dtype)
+    found = np.empty(array.shape, dtype) if np.dtype(dtype).names is None else records(len(array), dtype)
     found[...] = array
     return found
 
