@@ -308,14 +308,24 @@ class CompiledWorld:
 
     compiled = True
 
-    def __init__(self, system: System, constants: Any, space: Space, seed: int, raw_first: bool = False):
-        self.system = system
+    def __init__(self, constants: Any, space: Space, seed: int, raw_first: bool = False):
         self.model = Model(constants, space, raw_first)
+        self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
         self._generator = make_generator(seed)
+
+    @property
+    def system(self) -> System:
+        """What the package knows of the system."""
+        return REGISTRY[self.constants]
+
+    @property
+    def constants(self) -> type:
+        """The class of the system's constants, by which the compiler finds its functions."""
+        return type(self.model.system)
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
-        return machine_code(function, type(self.model.system))(self.model, *arguments)
+        return machine_code(function, self.constants)(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -326,12 +336,12 @@ class CompiledWorld:
         return self.system.draw_starts(self.model.system, rng, episodes)
 
     @property
-    def stream(self) -> dict:
+    def stream(self) -> Any:
         """The state of the random stream."""
         return self._generator.bit_generator.state
 
     @stream.setter
-    def stream(self, state: dict) -> None:
+    def stream(self, state: Any) -> None:
         self._generator.bit_generator.state = state
 
 
@@ -346,7 +356,7 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
             return None
         wrapper = wrapper.env
     constants = system.describe(env)
-    return None if constants is None else CompiledWorld(system, constants, space, seed, raw_first)
+    return None if constants is None else CompiledWorld(constants, space, seed, raw_first)
 
 
 from spaql.systems import cartpole, mountain_car, pendulum  # noqa: E402, F401  (they register themselves)

@@ -109,7 +109,7 @@ def make(dynamics: str = "v1", scaled: bool = False, discrete: bool = False, **k
     return FiveTorques(env) if discrete else env
 
 
-IDS = {
+IDS: dict[str, dict] = {
     "spaql/PendulumScaled-v1": {"scaled": True},
     "spaql/PendulumDiscrete-v1": {"discrete": True},
     "spaql/Pendulum-v0": {"dynamics": "v0"},
