@@ -6,6 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from spaql.paper import labels
+from spaql.paper.audit.judge import summary
 from spaql.paper.figures import audit, domains, learning
 from spaql.paper.frames import best, finals, histories
 from spaql.paper.runs.runner import run
@@ -84,8 +85,8 @@ def test_seven_half_sized_discs_cover_a_disc():
 
 
 def test_a_table_speaks_to_the_book_to_jupyter_and_to_a_terminal():
-    table = table.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
-    bundle = table._repr_mimebundle_()
+    shown = table.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
+    bundle = shown._repr_mimebundle_()
     assert bundle["text/markdown"].startswith("```{table} What it is\n:name: tab-x\n")
     assert "<caption>What it is</caption>" in bundle["text/html"]
     assert all("−1.0" in text and "A note." in text for text in bundle.values())
@@ -117,4 +118,4 @@ def test_the_picture_of_the_verdicts_has_a_mark_a_claim():
     (axes,) = audit.verdict_map(verdicts).axes
     marks = {tuple(point) for collection in axes.collections[:4] for point in collection.get_offsets()}
     assert marks == {(0, 0), (1, 1), (0, 2)}
-    assert judge.summary(verdicts).startswith("3 claims: 2 hold, 1 differ")
+    assert summary(verdicts).startswith("3 claims: 2 hold, 1 differ")

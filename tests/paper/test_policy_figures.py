@@ -5,7 +5,7 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.policies.play import trajectories
-from spaql.policies.policy import policy_of, snapshots
+from spaql.policies.policy import snapshots
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from spaql.paper.figures import policies as figures
@@ -90,7 +90,7 @@ def test_growth_shows_a_panel_a_snapshot():
 
 def test_the_policy_of_a_snapshot_is_that_of_an_agent_trained_in_one_go():
     (_, policy), *_ = snapshots(SPAQL("CartPole-v0", xi=4, seed=0), [20, 30], 2)
-    assert policy.table().equals(policy_of(SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)).table())
+    assert policy.table().equals(SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2).policy.table())
 
 
 def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpole):

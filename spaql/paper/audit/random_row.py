@@ -29,7 +29,7 @@ def random_means(world, starts, rng, lowest, means):
 def random_row(
     replications: int = 500, seed: int = 0, system: str = "Pendulum-v1", evaluations: int = 20
 ) -> pd.DataFrame:
-    """Return what the paper's Random row would be under four hypotheses, a row a replication of the experiment.
+    """Return what the paper's Random row would be under four hypotheses, one row per replication.
 
     The torque is uniform over all of [-2, 2] Nm ("two-way", the text) or over [0, 2] ("one-way", the released program);
     the 20 agents start from states of their own ("independent") or all from the same ("shared", the program).
@@ -61,7 +61,8 @@ def random_row(
         rng = np.random.default_rng(child)
         for replication in range(replications):
             starts = world.draw(rng, evaluations if shared else AGENTS * evaluations)
-            starts = np.ascontiguousarray(np.broadcast_to(starts.reshape(-1, evaluations, 2), (AGENTS, evaluations, 2)))
+            starts = starts.reshape(-1, evaluations, starts.shape[1])
+            starts = np.ascontiguousarray(np.broadcast_to(starts, (AGENTS, *starts.shape[1:])))
             world.call(random_means, starts, rng, 0.0 if torque == "one-way" else -1.0, means)
             found = paper_interval(means)
             rows.append(
