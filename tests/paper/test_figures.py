@@ -13,6 +13,7 @@ from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from spaql.paper.tables import results, table
 from spaql.policies.interval import Interval, paper_interval
+from spaql.systems import make_env
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,32 @@ def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
     assert "rad" in left.get_ylabel()
 
 
+def test_the_discrete_pendulums_episode_is_in_newton_metres():
+    env = make_env("spaql/PendulumDiscrete-v1")
+    assert learning.in_units(env, np.array([0, 4, 2])).tolist() == [-2.0, 2.0, 0.0]
+    assert learning.in_units(make_env("Pendulum-v1"), np.array([0.5])).tolist() == [0.5]
+
+
+def test_the_bias_has_one_panel_per_system_and_names_its_variants():
+    ends = {f"{name}{end}": 1.0 for name in ("reported", "fresh") for end in ("", "_low", "_high")}
+    systems = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")
+    frame = pd.DataFrame([{"system": system, "algorithm": "SPAQL", "N": 20} | ends for system in systems])
+    left, right = audit.bias(frame).axes
+    assert [axes.get_title(loc="left") for axes in (left, right)] == ["CartPole", "Pendulum"]
+    labels = [text.get_text() for text in right.get_yticklabels()]
+    assert labels == ["SPAQL\nN = 20", "SPAQL, five torques\nN = 20"]
+
+
+def test_the_table_of_what_is_solved_counts_by_gymnasiums_threshold(records):
+    ends = finals(records)
+    ends["rewards"] = [195.0, 194.9] * (len(ends) // 2)
+    frame = results.solved_table(ends, "caption", "name").frame.set_index("")
+    assert set(frame["solve it"]) == {"1"}
+    assert set(frame["at 200"]) == {"0"}
+    with pytest.raises(ValueError, match="solved"):
+        results.solved_table(ends.assign(system="Pendulum-v1"), "caption", "name")
+
+
 def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
     jobs = [job for job in paper_jobs("xi", "smoke") if job.system == "CartPole-v0"]
     ends = finals(run(jobs, store=None, progress_bar=False))
@@ -111,7 +138,7 @@ def test_the_results_table_has_ours_beside_the_papers(records):
     assert frame.loc["Random", "arms"] == ""
 
 
-def test_the_picture_of_the_verdicts_has_a_mark_a_claim():
+def test_the_picture_of_the_verdicts_has_one_mark_per_claim():
     verdicts = pd.DataFrame(
         {"id": ["a", "b", "c"], "verdict": ["holds", "differs", "holds"], "direction": ["", "up", ""]}
     )
