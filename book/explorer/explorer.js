@@ -122,7 +122,7 @@ const spaqlExplorer = (() => {
     html[data-theme="dark"] .spaql {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
-    .spaql .row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
     .spaql select, .spaql button { font: inherit; color: var(--ink); background: var(--soft); min-height: 2.75rem;
       border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.7rem; max-width: 100%; }
@@ -167,14 +167,14 @@ const spaqlExplorer = (() => {
     place.replaceChildren();
     place.classList.add("spaql");
     element(place, "style", {}, STYLE);
-    const top = element(place, "div", { class: "row" });
+    const top = element(place, "div", { class: "controls" });
     const systemChoice = choice(top, "System");
     const policyChoice = choice(top, "Algorithm");
-    const axes = element(place, "div", { class: "row" });
+    const axes = element(place, "div", { class: "controls" });
     const acrossChoice = choice(axes, "Across");
     const upChoice = choice(axes, "Up");
     const whatChoice = choice(axes, "Colour");
-    const sliders = element(place, "div", { class: "row" });
+    const sliders = element(place, "div", { class: "controls" });
     const two = element(place, "div", { class: "two" });
     const left = element(two, "div");
     const right = element(two, "div");
@@ -184,7 +184,7 @@ const spaqlExplorer = (() => {
       + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses. "
       + "The map is the slice through the state put there, also while the system moves out of it.");
     const scene = element(right, "canvas", { width: 480, height: 300, role: "img" });
-    const buttons = element(right, "div", { class: "row" });
+    const buttons = element(right, "div", { class: "controls" });
     const playButton = element(buttons, "button", { type: "button" }, "Play");
     const stepButton = element(buttons, "button", { type: "button" }, "One step");
     const resetButton = element(buttons, "button", { type: "button" }, "Back");
