@@ -157,7 +157,9 @@ def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
     env.unwrapped.l *= length
 
 
-THETA = Variable("theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$")
+THETA = Variable(
+    "theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$", "pendulum angle", marks=(0.0,), period=2 * math.pi
+)
 THETA_DOT = Variable("theta_dot", "θ̇", "rad/s", (-8.0, 8.0), r"$\dot\theta$")
 
 SYSTEM = register(
