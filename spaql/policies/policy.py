@@ -159,7 +159,7 @@ class Policy:
         )
 
     def simplify(self, **options: Any) -> Simplified:
-        """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
+        """Return the smallest tree found that keeps the policy's return; see `spaql.policies.simplify`."""
         if self.h is not None:
             raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
         return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
