@@ -33,7 +33,8 @@ class Space(NamedTuple):
 @inlined
 def sigmoid(y, m):
     """φ_m(y), the shifted and rescaled sigmoid that bounds CartPole's velocities."""
-    return 2.0 / (1.0 + math.exp(-2.0 * m * y)) - 1.0
+    exponent = min(709.0, -2.0 * m * y)  # beyond it the result is -1 anyway, and plain Python raises an error
+    return 2.0 / (1.0 + math.exp(exponent)) - 1.0
 
 
 @inlined
