@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -108,9 +107,10 @@ def episodes_digest(policy: Policy, system: str) -> str:
 def simplified_digest(policy: Policy, system: str) -> str:
     """Return a hash of a short search for smaller trees, and of what they earn."""
     found = policy.simplify(leaves=6, proposals=10, episodes=EPISODES, fresh=30, seed=0)
-    numbers = [[*found.fresh, *found.full_fresh, found.target], *(size[:4] for size in found.curve)]
+    returns = [*found.fresh, *found.full_fresh, found.target]
+    numbers = np.array([*returns, *(number for size in found.curve for number in size[:4])], float)
     trees = (found.tree, *(size.tree for size in found.curve))
-    return digest([np.array(sum(map(list, numbers), []), float), *(a for tree in trees for a in arrays_of(tree))])
+    return digest([numbers, *(array for tree in trees for array in arrays_of(tree))])
 
 
 def policy_canaries() -> dict[str, Callable[[], str]]:
@@ -181,7 +181,7 @@ def add_canaries(store: Path, kind: str, digests: dict[str, str]) -> None:
     path = Path(store) / "canaries.json"
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def changed_canaries(store: Path, kind: str, progress_bar: bool = False) -> list[str] | None:

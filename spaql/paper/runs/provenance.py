@@ -72,7 +72,8 @@ def elementary_key() -> str:
     points = [
         (2.0 * (i * golden % 1.0) - 1.0) * scale for scale in (1.0, 10.0, 1e3, 1e6, 1e12, 1e22) for i in range(1, 65)
     ]
-    return hashlib.sha256(np.array([elementary(x, math.fmod(x, 700.0), 2.0) for x in points]).tobytes()).hexdigest()[:12]
+    found = np.array([elementary(x, math.fmod(x, 700.0), 2.0) for x in points])
+    return hashlib.sha256(found.tobytes()).hexdigest()[:12]
 
 
 @entry
