@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--study",
         action="append",
         choices=("xi", "long", "trpo", "ablation"),
-        help="which of them, may be given several times (default: all but trpo, which takes minutes an agent)",
+        help="which of them, may be given several times (default: all but trpo, whose agents take minutes each)",
     )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
     command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")

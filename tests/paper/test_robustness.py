@@ -1,5 +1,6 @@
 """Networks against Stable-Baselines3, changed systems against Gymnasium, and the pictures of both."""
 
+import dataclasses
 import itertools
 import logging
 import subprocess
@@ -8,13 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from spaql import SPAQLTS
+from spaql import SPAQLTS, archive
 from spaql.paper.audit import robustness as robust
 from spaql.paper.audit.robustness import changed, run_network
 from spaql.paper.figures import policies
 from spaql.paper.frames import best
+from spaql.paper.runs import network as networks
 from spaql.paper.runs import provenance, store
-from spaql.paper.runs.job import Job
+from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import paper_jobs
@@ -22,6 +24,7 @@ from spaql.policies.interval import Interval
 from spaql.policies.play import compiled_world, run_tree
 from spaql.policies.simplify import Size
 from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.rules import HISTORY
 from spaql.spaces import make_space
 from spaql.systems import make_env
 from tests.conftest import same_sines
@@ -77,7 +80,7 @@ def play_gymnasium(policy, env, start):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_network_does_what_the_agent_does(system):
-    agent, _ = pytest.importorskip("spaql.trpo").train(JOBS[system])
+    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train(JOBS[system])
     network = network_of(agent)
     scale = [1, 1, 8] if system == "Pendulum-v1" else [2.4, 3, 0.2, 3]
     points = np.random.default_rng(0).normal(scale=scale, size=(3000, len(scale))).astype(np.float32)
@@ -110,7 +113,7 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     network = random_network("CartPole-v0")
     rewards = np.array([20.0])
     calls = []
-    monkeypatch.setattr(robust, "train", lambda job: calls.append(job) or (network, rewards))
+    monkeypatch.setattr(networks, "train", lambda job: calls.append(job) or (network, rewards))
     for _ in range(2):
         found = trpo_network(job, tmp_path)
         for one, other in zip((*found.kernels, *found.biases), (*network.kernels, *network.biases), strict=True):
@@ -120,35 +123,35 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     path = network_path(tmp_path, job)
     assert path == tmp_path / "policies" / "CartPole-v0-TRPO.npz"
     with pytest.raises(store.Damaged, match="another job"):
-        trpo_network(job._replace(agent=1), tmp_path)
-    trpo_network(job._replace(agent=1), None)
+        trpo_network(dataclasses.replace(job, agent=1), tmp_path)
+    trpo_network(dataclasses.replace(job, agent=1), None)
     assert len(calls) == 2
-    monkeypatch.setattr(provenance, "_TRPO_CODE", "other")
+    monkeypatch.setitem(provenance.NUMERICS, "trpo", 2)
     with pytest.raises(store.Stale):
         load_network(path, job)
     trpo_network(job, tmp_path)  # trains again, and says why
     assert len(calls) == 3
-    assert "computed by code" in caplog.text
+    assert "has numbers of version 1" in caplog.text
     load_network(path, job)
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(store.Damaged):
         trpo_network(job, tmp_path)
     with pytest.raises(ValueError, match="algorithm"):
-        trpo_network(job._replace(algorithm="SPAQL"))
+        trpo_network(dataclasses.replace(job, algorithm="SPAQL"))
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatch, caplog, same):
     job = JOBS["Pendulum-v1"]
-    history = np.zeros(1, results.HISTORY)
+    history = np.zeros(1, HISTORY)
     history["rewards"] = -1000.0
-    store.save(tmp_path, results.Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
+    store.save_record(tmp_path, Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
     rewards = np.array([-1000.0 if same else np.nextafter(-1000.0, 0)])
-    monkeypatch.setattr(robust, "train", lambda job: (random_network("Pendulum-v1"), rewards))
+    monkeypatch.setattr(networks, "train", lambda job: (random_network("Pendulum-v1"), rewards))
     with caplog.at_level(logging.WARNING):
         trpo_network(job, tmp_path)
     assert ("not the stored one" in caplog.text) != same
-    header, _ = robust.files.read(network_path(tmp_path, job), robust.FORMAT, robust.VERSION)
+    header, _ = archive.read(network_path(tmp_path, job), networks.FORMAT, networks.VERSION)
     assert header["rewards_are_the_records_bit_for_bit"] is same
 
 
@@ -164,7 +167,7 @@ def test_the_stored_networks_are_the_best_agents_and_earn_what_their_records_say
     record = best_record(system)
     path = network_path(provenance.default_store(), record.job)
     network = load_network(path, record.job)
-    header, _ = robust.files.read(path, robust.FORMAT, robust.VERSION)
+    header, _ = archive.read(path, networks.FORMAT, networks.VERSION)
     assert header["rewards_are_the_records_bit_for_bit"] is True
     assert network.weights == {"Pendulum-v1": 1217, "CartPole-v0": 1282}[system]
     frame = robust.robustness({"TRPO": network}, system, factors=[1], noises=[0], episodes=400, seed=1)

@@ -59,8 +59,10 @@ def platform_key(of: str = "spaql") -> str:
     """
     if of != "trpo":
         return elementary_key()
-    import torch
-
+    try:
+        import torch
+    except ImportError:  # as where a network is stored that was trained elsewhere
+        return f"{elementary_key()}, no torch"
     used = torch.backends.cpu.get_cpu_capability()
     return f"{elementary_key()}, torch {torch.__version__}, {used}, {platform.machine()}"
 
