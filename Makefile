@@ -1,11 +1,15 @@
 # Everything a fresh clone needs is made here: `make test` and `make book` set up .venv from requirements.lock by themselves.
 PYTHON ?= python3
 BIN = .venv/bin
+INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+LOCKED = .venv/.locked
 READY = .venv/.ready
+TESTING = .venv/.testing
+TRPO = .venv/.trpo
 
-.PHONY: test book explorer reproduce bench lock lint format clean
+.PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
-test: $(READY) lint book
+test: $(TRPO) lint book
 	$(BIN)/python -m pytest
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
@@ -36,31 +40,76 @@ explorer: $(READY)
 bench: $(READY)
 	$(BIN)/spaql bench
 
-lint: $(READY)
+lint: $(TESTING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(READY)
+format: $(TESTING)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(READY): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $@
+# The same environment in JupyterLab, to change the notebooks by hand.
+lab: $(READY)
+	$(BIN)/jupyter lab notebooks
 
-# Resolves pyproject.toml's requirements anew, and writes the pins where they stand: the lock and the conda environment.
+venv: $(READY)
+
+# The environment starts empty whenever the lock has changed, so that it never holds what the lock no longer names. Only
+# wheels are taken: where a package has none, as numba on Intel Macs, pip says so at once and does not try to compile it.
+# Bytecode is left to the first import, for most of what is installed is never imported: it would be a fifth of the size.
+$(LOCKED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
+	@$(PYTHON) -m venv --clear .venv || { echo "$(PYTHON) cannot make a virtual environment." \
+		"On Debian and Ubuntu that needs a package: apt install python3-venv" >&2; exit 1; }
+	$(INSTALL) --only-binary :all: --require-hashes --requirement requirements.lock
+	@touch $@
+
+$(READY): $(LOCKED) pyproject.toml
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TESTING): $(READY) requirements-test.lock
+	$(INSTALL) --no-deps --only-binary :all: --require-hashes --requirement requirements-test.lock
+	@touch $@
+
+# Only the tests that train TRPO need torch, and for Linux PyPI has nothing but its CUDA build, gigabytes without any use
+# here. So on Linux the version is asked for as "+cpu", a name that only CPU builds have: where pip knows of none it says
+# no without downloading anything, and the tests are skipped. For macOS every build is a CPU build.
+CPU = $(if $(filter Linux,$(shell uname)),+cpu)
+$(TRPO): $(TESTING) requirements-torch.txt requirements-trpo.lock
+	@if $(BIN)/python -c 'import importlib.util as util, sys; sys.exit(util.find_spec("torch") is None)' \
+		|| $(INSTALL) --no-deps --only-binary :all: "$$(cat requirements-torch.txt)$(CPU)" 2> .venv/torch.log; \
+	then $(INSTALL) --no-deps --only-binary :all: --require-hashes -r requirements-trpo.lock && touch $@; \
+	else echo "pip finds no CPU build of torch (.venv/torch.log), so the tests that train TRPO will be skipped. To get one:" && \
+		sed -n 's/^\(.*download.pytorch.org.*\)$$/    \1/p' README.md; fi
+
+# Writes the locks from pyproject.toml: what the book needs, what the tests need beyond that, and what TRPO needs beyond
+# both. Pins that still fit stay, since the stored results were computed with them; UPGRADE=--upgrade takes the newest
+# ones, UPGRADE="--upgrade-package ruff" the newest of one package. --python-version is the oldest that pyproject.toml
+# admits, so no pin needs a later patch release of it. What torch needs is resolved as on a Mac, where no CUDA package is
+# among it; on Linux it is the same without them.
+UPGRADE =
+UV = _build/lock/bin/uv pip compile --quiet --python-version 3.11 --only-binary :all: --no-annotate --no-header
+BOOK = --extra paper --extra book
+# Prints the pins of the second file that the first one names too (keep=1) or does not name (keep=0).
+PINS = awk -F == 'NR == FNR { named[$$1]; next } /==/ { kept = ($$1 in named) == keep } /^[^\#]/ && kept'
 lock:
-	rm -rf .venv && $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade setuptools
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[cluster,trpo,test,book]'
-	$(BIN)/python -m pip freeze --all --exclude-editable --exclude pip \
-		| sed -e 's/+cpu$$//' | LC_ALL=C sort -f > requirements.lock
-	{ sed '/^      - /d' environment.yml; sed 's/^/      - /' requirements.lock; } > environment.tmp
-	mv environment.tmp environment.yml
-	touch $(READY)
+	rm -rf _build/lock && $(PYTHON) -m venv _build/lock
+	_build/lock/bin/python -m pip install --quiet --only-binary :all: uv==0.13.7
+	cat requirements.lock requirements-test.lock > _build/lock/all
+	cp requirements-trpo.lock _build/lock/trpo
+	echo setuptools | $(UV) --universal --fork-strategy fewest --generate-hashes $(UPGRADE) $(BOOK) --extra test \
+		--extra cluster pyproject.toml - --output-file _build/lock/all
+	echo setuptools | $(UV) --universal $(BOOK) pyproject.toml - --constraint _build/lock/all | sed 's/ .*//' > _build/lock/book
+	MACOSX_DEPLOYMENT_TARGET=14.0 $(UV) --python-platform aarch64-apple-darwin --generate-hashes $(UPGRADE) --extra trpo \
+		pyproject.toml requirements-torch.txt --constraint _build/lock/all --no-emit-package torch \
+		--output-file _build/lock/trpo
+	{ echo '# Written by `make lock`. What the book needs.'; $(PINS) keep=1 _build/lock/book _build/lock/all; } > requirements.lock
+	{ echo '# Written by `make lock`. What the tests need beyond requirements.lock.'; \
+		$(PINS) keep=0 _build/lock/book _build/lock/all; } > requirements-test.lock
+	{ echo '# Written by `make lock`. What TRPO needs beyond both, all but torch itself.'; \
+		$(PINS) keep=0 _build/lock/all _build/lock/trpo; } > requirements-trpo.lock
 
 clean:
-	rm -rf .venv _build spaql/__pycache__ .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv _build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find spaql tests -name __pycache__ -prune -exec rm -rf {} +

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from spaql import saving
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import records
+from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
 from spaql.partition import ARMS, Partition, new_partition
@@ -21,7 +21,7 @@ from spaql.progress import progress
 from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
 from spaql.spaces import standardise, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of
-from spaql.systems.interpreted import InterpretedWorld
+from spaql.systems.interpreted import InterpretedWorld, do_nothing
 
 if TYPE_CHECKING:
     from spaql.policies.policy import Policy
@@ -71,7 +71,10 @@ class Agent:
         self.rules = check_rules(rules)
         self._space = space_of(self.env, slopes)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
-        self.parameters = {"horizon": check_integer("horizon", horizon), "slopes": list(self._space.slope)}
+        self.parameters: dict[str, Any] = {
+            "horizon": check_integer("horizon", horizon),
+            "slopes": list(self._space.slope),
+        }
         self.parameters |= self._check_own(own)
         self._learner = self._make_learner()
         self.seed = check_seed(seed)
@@ -84,8 +87,8 @@ class Agent:
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
         self._backup: State | None = None  # after the last full iteration, while learning
 
-        low, high = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
-        low, high = (np.broadcast_to(bound, len(self._space.action_half)) for bound in (low, high))
+        ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
+        low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
         roots = self._learner.H if self.algorithm == AQL else 1
         self._trainee = self._best = new_partition(roots, len(self._space.centre), low, high, q=float(self._learner.H))
         self._status = records(1, STATUS)
@@ -104,7 +107,9 @@ class Agent:
             "d": {"above": 0.0},
             "lam": {"above": 0.0},
         }
-        checked = {name: check_number(name, own[name], **bounds[name]) for name in own if name != "reference"}
+        checked: dict[str, Any] = {
+            name: check_number(name, own[name], **bounds[name]) for name in own if name != "reference"
+        }
         if "reference" in own:
             checked["reference"] = self._check_reference(own["reference"])
         return checked
@@ -162,18 +167,19 @@ class Agent:
             raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
         try:
             first = max(0, int(self._status["iteration"][0]))
-            self._backup = self._state()
-            self._history = np.concatenate((self._history[:first], records(iterations, HISTORY)))
+            self._backup = backup = self._state()
+            self._history = joined(self._history[:first], records(iterations, HISTORY))
             with (
                 deferred_interrupts() as check_interrupts,
                 progress(iterations, type(self).__name__, shown=progress_bar) as bar,
             ):
                 self._learn_until(first + iterations, N, check_interrupts, bar)
         except BaseException:
-            self._set_state(self._backup)
+            self._set_state(self._backup or backup)
             raise
         finally:
             self._history = self._history[: max(0, int(self._status["iteration"][0]))]
+            self._world.between_steps = do_nothing
             self._backup = None
             self._learning.release()
         return self

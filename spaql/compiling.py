@@ -23,7 +23,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core.caching import FunctionCache
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +51,16 @@ def records(count: int, dtype: np.dtype) -> np.ndarray:
     """
     empty = np.zeros(count, dtype)
     return empty.view(np.recarray) if numba.config.DISABLE_JIT else empty
+
+
+def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return two arrays in one, of the first one's kind."""
+    return np.concatenate((first, second)).view(type(first))
+
+
+@overload(joined, jit_options=OPTIONS)
+def _joined(first, second):
+    return lambda first, second: np.concatenate((first, second))
 
 
 def entry(function: Callable) -> Callable:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import either, entry, inlined, inner, records
+from spaql.compiling import either, entry, inlined, inner, joined, records
 
 NONE = -1
 
@@ -240,10 +240,10 @@ def make_room(p, balls, cells):
     bounds = np.empty((more, p.low.shape[1]))
     more_cells = np.empty(max(len(p.cells), cells), CELL)
     return Partition(
-        np.concatenate((p.balls, room)),
-        np.concatenate((p.low, bounds)),
-        np.concatenate((p.high, bounds)),
-        np.concatenate((p.cells, more_cells)),
+        joined(p.balls, room),
+        joined(p.low, bounds),
+        joined(p.high, bounds),
+        joined(p.cells, more_cells),
         p.counts,
         p.axes,
     )

@@ -47,7 +47,8 @@ def value(p, learner, h, x, y):
         return min(float(learner.H), p.balls[best_ball(p.cells, p.axes, h + 1, y)].q)
     v = min(float(learner.H), p.balls[best_ball(p.cells, p.axes, 0, y)].q)
     if learner.algorithm == SPAQL_TS:
-        v *= math.exp(-((distance(x, learner.reference, learner.euclidean) / learner.lam) ** 2))
+        ratio = distance(x, learner.reference, learner.euclidean) / learner.lam
+        v *= math.exp(-(ratio * ratio))  # not ratio ** 2, which plain Python rounds otherwise
     return v
 
 

@@ -1,54 +1,168 @@
 """The files around the package: they agree with each other, and what they print runs."""
 
+import contextlib
 import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
-from spaql.compiling import fingerprint
 from spaql.paper.bench import markdown
 
 ROOT = Path(__file__).parents[1]
 
 
-def lock():
-    lines = (ROOT / "requirements.lock").read_text().split()
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines), "every line is an exact pin"
-    return {name.lower().replace("_", "-"): version for name, version in (line.split("==") for line in lines)}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+OLDEST = "3.11.0"
+PIN = r"[\w.-]+==[\w.]+(?: ; [^\\\n]+)? \\\n(?:    --hash=sha256:[0-9a-f]{64} \\\n)*    --hash=sha256:[0-9a-f]{64}\n"
 
 
-def test_the_conda_environment_has_the_locks_pins():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    assert pip == (ROOT / "requirements.lock").read_text().split()
+def pins(text):
+    """Read a lock: exact pins with their hashes, and nothing else below the line that says what wrote it."""
+    header, _, body = text.partition("\n")
+    assert header.startswith("# Written by `make lock`.")
+    found = re.findall(PIN, body)
+    assert "".join(found) == body, "something is not an exact pin with hashes"
+    requirements = [Requirement(pin.partition(" \\\n")[0]) for pin in found]
+    names = [canonicalize_name(requirement.name) for requirement in requirements]
+    assert len(set(names)) == len(names), "something has two pins"
+    return {
+        name: str(requirement.specifier).removeprefix("==")
+        for name, requirement in zip(names, requirements, strict=True)
+    }
 
 
-def test_the_lock_satisfies_pyproject():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pins = lock()
-    optional = [requirement for group in project["optional-dependencies"].values() for requirement in group]
-    for requirement in map(Requirement, project["dependencies"] + optional):
-        assert requirement.specifier.contains(pins[requirement.name]), requirement
+def locked(*names):
+    """Every pin of these locks: no two of them name the same package."""
+    found = [pins((ROOT / name).read_text()) for name in names]
+    together = {name: version for each in found for name, version in each.items()}
+    assert len(together) == sum(map(len, found)), "a package is in two locks"
+    return together
+
+
+BOOK, TESTS, TRPO = "requirements.lock", "requirements-test.lock", "requirements-trpo.lock"
+
+
+def torch():
+    return Requirement((ROOT / "requirements-torch.txt").read_text().strip())
+
+
+def demands(*extras):
+    """Everything pyproject.toml asks for with these extras, those they include too."""
+    for text in PROJECT["project"]["dependencies"]:
+        yield Requirement(text)
+    for extra in extras:
+        for requirement in map(Requirement, PROJECT["project"]["optional-dependencies"][extra]):
+            if requirement.name == "spaql":
+                yield from demands(*requirement.extras)
+            else:
+                yield requirement
+
+
+def unmet(requirements, versions):
+    return [
+        str(requirement)
+        for requirement in requirements
+        if canonicalize_name(requirement.name) not in versions
+        or not requirement.specifier.contains(versions[canonicalize_name(requirement.name)])
+    ]
+
+
+def test_a_lock_without_hashes_or_with_a_range_is_noticed():
+    header, hashed = "# Written by `make lock`. For this test.\n", "    --hash=sha256:" + 64 * "0" + "\n"
+    assert pins(f"{header}a==1 \\\n{hashed}b.c==2.post3 ; os_name == 'nt' \\\n{hashed}") == {
+        "a": "1",
+        "b-c": "2.post3",
+    }
+    two = f"{header}a==1 \\\n{hashed}A==2 \\\n{hashed}"
+    for text in (f"{header}a==1\n", f"{header}a>=1 \\\n{hashed}", f"{header}--index-url b\na==1 \\\n{hashed}", two):
+        with pytest.raises(AssertionError, match=r"not an exact pin|two pins"):
+            pins(text)
+
+
+def test_the_locks_satisfy_pyproject():
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"paper", "cluster", "trpo", "book", "test"}
+    build = [Requirement(text) for text in PROJECT["build-system"]["requires"]]
+    assert unmet([*demands("paper", "book"), *build], locked(BOOK)) == []
+    assert unmet(demands("paper", "book", "cluster", "test"), locked(BOOK, TESTS)) == []
+    [exact] = torch().specifier
+    assert exact.operator == "=="
+    assert unmet(demands("trpo"), {**locked(BOOK, TESTS, TRPO), "torch": exact.version}) == []
+    assert unmet(demands("trpo"), locked(BOOK, TESTS)) == ["sb3-contrib>=2.7", "torch>=2.3"]
+
+
+def test_no_lock_names_torch_or_cuda():
+    assert [name for name in locked(BOOK, TESTS, TRPO) if re.match(r"torch|triton|nvidia|cuda", name)] == []
+    assert not {"stable-baselines3", "sb3-contrib"} & locked(BOOK, TESTS).keys(), "these need torch"
+
+
+def test_what_is_installed_fits_together():
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def too_new(required):
+    """Of the distributions with these Requires-Python, those that the oldest Python we admit could not install."""
+    return [name for name, python in required.items() if not SpecifierSet(python).contains(OLDEST)]
+
+
+def test_the_oldest_python_can_install_every_pin():
+    assert SpecifierSet(PROJECT["project"]["requires-python"]).contains(OLDEST)
+    assert too_new({"soupsieve": ">=3.11.5", "numpy": ">=3.11", "tqdm": ""}) == ["soupsieve"]
+    required = {}
+    for name, version in locked(BOOK, TESTS, TRPO).items():
+        with contextlib.suppress(metadata.PackageNotFoundError):  # those of other systems, other Pythons, and TRPO's
+            found = metadata.distribution(name)
+            assert found.version == version, f"{name} is not the lock's: make venv"
+            required[name] = found.metadata["Requires-Python"] or ""
+    assert len(required) > 100
+    assert too_new(required) == []
+
+
+def test_the_conda_environment_takes_the_lock():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    python = next(entry.split("=")[1] for entry in environment if str(entry).startswith("python="))
-    assert python in project["requires-python"]
+    assert [entry["pip"] for entry in environment if isinstance(entry, dict)] == [["-r requirements.lock"]]
+    [python] = [entry.removeprefix("python=") for entry in environment if str(entry).startswith("python=")]
+    assert python in PROJECT["project"]["requires-python"]
+
+
+def test_the_readme_and_the_workflow_install_the_same_torch():
+    line = (
+        ".venv/bin/pip install --no-deps -r requirements-torch.txt --index-url https://download.pytorch.org/whl/cpu\n"
+    )
+    assert line in (ROOT / "README.md").read_text()
+    assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text()
+
+
+def test_the_workflow_builds_on_what_the_readme_names():
+    build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]["build"]
+    machines = {(entry["os"], entry["python"]) for entry in build["strategy"]["matrix"]["include"]}
+    assert {("ubuntu-24.04", "3.11"), ("ubuntu-24.04", "3.14")} <= machines
+    assert {"ubuntu-24.04-arm", "macos-15"} <= {name for name, _ in machines}
+    uses = [step["uses"] for step in build["steps"] if "uses" in step]
+    assert uses
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in uses), "actions are named by commit"
 
 
 def test_the_readmes_examples_run_as_printed(tmp_path):
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(examples) == 4
+    printed = []
     for example in examples:
         done = subprocess.run(
             [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr
-    first = subprocess.run([sys.executable, "-c", examples[0]], cwd=tmp_path, capture_output=True, text=True)
-    assert first.stdout.splitlines()[-1] == "True"
+        printed.append(done.stdout)
+    assert printed[0].splitlines()[-1] == "True"
 
 
 def test_the_readme_has_the_last_bench():
@@ -65,9 +179,8 @@ def test_what_the_readme_links_to_is_there():
 
 
 def test_the_equations_the_readme_points_to_are_there():
-    sources = "".join(
-        (ROOT / "spaql" / f"{name}.py").read_text() for name in ("learning", "partition", "systems", "agents")
-    )
+    names = ("updates", "loop", "partition", "spaces", "agent")
+    sources = "".join((ROOT / "spaql" / f"{name}.py").read_text(encoding="utf-8") for name in names)
     table = (ROOT / "README.md").read_text().split("## Where the paper's equations are")[1].split("## ")[0]
     functions = [
         name
@@ -80,23 +193,8 @@ def test_the_equations_the_readme_points_to_are_there():
         assert f"def {name}(" in sources or f"class {name}:" in sources, name
 
 
-def test_importing_the_package_imports_neither_torch_nor_a_plotting_library():
-    code = "import sys, spaql; print([m for m in ('torch', 'matplotlib', 'stable_baselines3') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-
-
-def test_the_fingerprint_sees_code_and_nothing_else(tmp_path):
-    def of(text):
-        (tmp_path / "module.py").write_text(text)
-        return fingerprint(("module",), tmp_path)
-
-    first = of('"""Doc."""\n\n\ndef f(x):\n    """Do."""\n    return x + 1\n')
-    assert of("def f(x: int) -> int:  # why\n    'Something else.'\n    return (x +\n        1)\n") == first
-    assert of("def f(x):\n    return x + 2\n") != first
-
-
 def test_the_command_line():
-    spaql = [sys.executable, "-c", "from spaql.cli import main; main()"]
+    spaql = [sys.executable, "-c", "from spaql.paper.cli import main; main()"]
     assert subprocess.run([*spaql, "--version"], capture_output=True, text=True).stdout.strip() == "0.1.0"
     wrong = subprocess.run([*spaql, "benhc"], capture_output=True, text=True)
     assert wrong.returncode == 2

@@ -1,57 +1,17 @@
 "use strict";
 // The policy explorer: maps of policies, and the systems simulated under them.  It needs SPAQL_POLICIES (policies.js,
-// written by spaql.explorer.write) and an element with the id "spaql-explorer"; nothing is loaded from anywhere.
+// written by spaql.paper.book.explorer.write), SPAQL_SYSTEMS (the files of systems/) and an element with the id
+// "spaql-explorer"; nothing is loaded from anywhere.
 
 const spaqlExplorer = (() => {
   // -------------------------------------------------------------------------------------------------------------------
-  // The systems: Gymnasium's dynamics, with its float32 observations and torques.
+  // The systems.  Each has a file of its own with its physics and its drawing; all else is in the data.
 
-  const clip = (value, reach) => Math.min(reach, Math.max(-reach, value));
+  const known = (system) => SPAQL_SYSTEMS[system.family];
+  const observe = (system, state) => known(system).observe(state);
 
-  // Python's %: the sign of the divisor.
-  const modulo = (a, b) => ((a % b) + b) % b;
-  const principal = (angle) => {
-    const turned = angle + Math.PI;
-    if (turned >= 0 && turned < 2 * Math.PI) return turned - Math.PI;
-    return modulo(turned, 2 * Math.PI) - Math.PI;
-  };
-
-  function observe(system, state) {
-    if (system.family === "Pendulum") {
-      return [Math.fround(Math.cos(state[0])), Math.fround(Math.sin(state[0])), Math.fround(state[1])];
-    }
-    return state.map(Math.fround);
-  }
-
-  // Apply an action (a number of the list of actions, or a torque); return the next state, the reward and the end.
-  function step(system, state, action) {
-    return (system.family === "Pendulum" ? stepPendulum : stepCartPole)(system, state, action);
-  }
-
-  function stepPendulum(system, [theta, speed], action) {
-    const c = system.constants;
-    const torque = Math.fround(clip(system.choices.length ? system.choices[action] : action, c.max_torque));
-    const angle = principal(theta);
-    const effort = Math.fround(Math.fround(0.001) * Math.fround(torque * torque));
-    const cost = angle * angle + 0.1 * (speed * speed) + effort;
-    const push = Math.fround(Math.fround(c.per_inertia) * torque);
-    const unclipped = speed + (c.gravity * Math.sin(theta) + push) * c.dt;
-    const clipped = clip(unclipped, c.max_speed);
-    const next = [theta + (c.clip_first ? clipped : unclipped) * c.dt, clipped];
-    return { state: next, reward: (-cost + c.shift) / c.scale, over: false };
-  }
-
-  function stepCartPole(system, [x, speed, theta, turning], action) {
-    const c = system.constants;
-    const force = action === 1 ? c.force : -c.force;
-    const cos = Math.cos(theta);
-    const sin = Math.sin(theta);
-    const temp = (force + c.pole_mass_length * (turning * turning) * sin) / c.total_mass;
-    const spin = (c.gravity * sin - cos * temp) / (c.length * (4 / 3 - (c.mass_pole * (cos * cos)) / c.total_mass));
-    const push = temp - (c.pole_mass_length * spin * cos) / c.total_mass;
-    const next = [x + c.dt * speed, speed + c.dt * push, theta + c.dt * turning, turning + c.dt * spin];
-    return { state: next, reward: 1, over: Math.abs(next[0]) > c.max_position || Math.abs(next[2]) > c.max_angle };
-  }
+  // Apply an action (a number of the list of actions, or a value); return the next state, the reward and the end.
+  const step = (system, state, action) => known(system).step(system.constants, state, action);
 
   // -------------------------------------------------------------------------------------------------------------------
   // The policies: exact trees.  In a leaf, `left` is the number of its row.
@@ -116,6 +76,9 @@ const spaqlExplorer = (() => {
     return Number(text) === 0 ? (0).toFixed(decimals) : text.replace("-", "−");
   }
 
+  // A value of a state variable, with as many digits as its range calls for.
+  const inState = ({ ends, unit }, value) => withUnit(number(value, ends[1] - ends[0] < 0.2 ? 3 : 2), unit);
+
   const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
   const physical = (system, action) => (system.choices.length ? system.choices[action] : action);
 
@@ -125,7 +88,8 @@ const spaqlExplorer = (() => {
       return (value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2);
     };
     let words = withUnit(signed(policy.action[row]), system.action_unit);
-    if (system.family === "CartPole") words = `push ${policy.action[row] === 1 ? "right" : "left"}, ${words}`;
+    const told = known(system).words?.(physical(system, policy.action[row]));
+    if (told) words = `${told}, ${words}`;
     if (policy.low[row] !== policy.high[row]) {
       words += ` (the middle of ${signed(policy.low[row])} to ${signed(policy.high[row])})`;
     }
@@ -158,7 +122,7 @@ const spaqlExplorer = (() => {
     html[data-theme="dark"] .spaql {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
-    .spaql .row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
     .spaql select, .spaql button { font: inherit; color: var(--ink); background: var(--soft); min-height: 2.75rem;
       border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.7rem; max-width: 100%; }
@@ -203,14 +167,14 @@ const spaqlExplorer = (() => {
     place.replaceChildren();
     place.classList.add("spaql");
     element(place, "style", {}, STYLE);
-    const top = element(place, "div", { class: "row" });
+    const top = element(place, "div", { class: "controls" });
     const systemChoice = choice(top, "System");
     const policyChoice = choice(top, "Algorithm");
-    const axes = element(place, "div", { class: "row" });
+    const axes = element(place, "div", { class: "controls" });
     const acrossChoice = choice(axes, "Across");
     const upChoice = choice(axes, "Up");
     const whatChoice = choice(axes, "Colour");
-    const sliders = element(place, "div", { class: "row" });
+    const sliders = element(place, "div", { class: "controls" });
     const two = element(place, "div", { class: "two" });
     const left = element(two, "div");
     const right = element(two, "div");
@@ -220,7 +184,7 @@ const spaqlExplorer = (() => {
       + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses. "
       + "The map is the slice through the state put there, also while the system moves out of it.");
     const scene = element(right, "canvas", { width: 480, height: 300, role: "img" });
-    const buttons = element(right, "div", { class: "row" });
+    const buttons = element(right, "div", { class: "controls" });
     const playButton = element(buttons, "button", { type: "button" }, "Play");
     const stepButton = element(buttons, "button", { type: "button" }, "One step");
     const resetButton = element(buttons, "button", { type: "button" }, "Back");
@@ -231,7 +195,7 @@ const spaqlExplorer = (() => {
     const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
 
     let system, policy, picture, shade;
-    let start = []; // the state chosen, an entry a variable
+    let start = []; // the state chosen, one entry per variable
     let state = []; // where the system is now
     let trail = [];
     let total = 0;
@@ -242,20 +206,29 @@ const spaqlExplorer = (() => {
     let pointed = null; // a state the pointer is at
 
     const index = (select) => system.state.findIndex((variable) => variable.name === select.value);
-    const reach = (i) => system.state[i].reach;
+
+    // Where a value of a state variable is between the ends of its axis, and the value at such a share.
+    function shareAt(i, value) {
+      const [low, high] = system.state[i].ends;
+      return (value - low) / (high - low);
+    }
+    function valueAt(i, share) {
+      const [low, high] = system.state[i].ends;
+      return low + share * (high - low);
+    }
 
     function chooseSystem() {
       system = data.systems[systemChoice.value];
       const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value);
       fill(policyChoice, entries.map(([i, p]) => [i, `${p.title} (${p.leaves} leaves)`]));
       const names = system.state.map((variable) => [variable.name, withSymbol(variable)]);
-      fill(acrossChoice, names, "theta");
-      fill(upChoice, names, "theta_dot");
-      start = system.family === "Pendulum" ? [Math.PI - 0.1, 0] : [0, 0, 0.03, 0];
+      fill(acrossChoice, names, system.axes[0]);
+      fill(upChoice, names, system.axes[1]);
+      start = [...known(system).start];
       choosePolicy();
     }
 
-    const withSymbol = (variable) => `${variable.symbol} (${variable.unit})`;
+    const withSymbol = (variable) => (variable.unit ? `${variable.symbol} (${variable.unit})` : variable.symbol);
 
     function choosePolicy() {
       policy = data.policies[policyChoice.value];
@@ -278,12 +251,12 @@ const spaqlExplorer = (() => {
         if ([acrossChoice.value, upChoice.value].includes(variable.name)) return;
         const label = element(sliders, "label", {}, "");
         const caption = element(label, "span");
-        const slider = element(label, "input", { type: "range", min: -variable.reach, max: variable.reach,
-          step: variable.reach / 100 });
+        const [min, max] = variable.ends;
+        const slider = element(label, "input", { type: "range", min, max, step: (max - min) / 200 });
         slider.value = start[i];
         const show = () => {
-          caption.textContent = `${variable.symbol} = ${withUnit(number(start[i]), variable.unit)}`;
-          slider.setAttribute("aria-valuetext", withUnit(number(start[i]), variable.unit));
+          caption.textContent = `${variable.symbol} = ${inState(variable, start[i])}`;
+          slider.setAttribute("aria-valuetext", inState(variable, start[i]));
         };
         show();
         slider.addEventListener("input", () => {
@@ -300,16 +273,21 @@ const spaqlExplorer = (() => {
     // The state at a place of the map, in shares of its width and height.
     function stateAt(across, up) {
       const found = [...start];
-      found[index(acrossChoice)] = (2 * across - 1) * reach(index(acrossChoice));
-      found[index(upChoice)] = (2 * up - 1) * reach(index(upChoice));
+      found[index(acrossChoice)] = valueAt(index(acrossChoice), across);
+      found[index(upChoice)] = valueAt(index(upChoice), up);
       return found;
     }
 
     function placeOf(where) {
       const a = index(acrossChoice);
       const b = index(upChoice);
-      const value = (i) => (system.family === "Pendulum" && i === 0 ? principal(where[0]) : where[i]);
-      return [((value(a) / reach(a) + 1) / 2) * map.width, ((1 - value(b) / reach(b)) / 2) * map.height];
+      const share = (i) => {
+        const { ends, period } = system.state[i];
+        if (!period) return shareAt(i, where[i]);
+        const turned = (where[i] - ends[0]) % period; // what turns round comes back on the other side
+        return shareAt(i, ends[0] + (turned < 0 ? turned + period : turned));
+      };
+      return [share(a) * map.width, (1 - share(b)) * map.height];
     }
 
     // Paint the map once for a policy, its axes and the other variables; `drawMap` puts marks upon it.
@@ -373,6 +351,8 @@ const spaqlExplorer = (() => {
       context.fill();
     }
 
+    const inWords = (where) => system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
+
     function drawScene(action) {
       const context = scene.getContext("2d");
       const style = getComputedStyle(place);
@@ -388,43 +368,14 @@ const spaqlExplorer = (() => {
         context.lineTo(x1, y1);
         context.stroke();
       };
-      if (system.family === "Pendulum") {
-        const [cx, cy, length] = [width / 2, height / 2, height * 0.38];
-        line(cx, cy, cx - length * Math.sin(state[0]), cy - length * Math.cos(state[0]), 12);
-        context.beginPath();
-        context.arc(cx, cy, 5, 0, 2 * Math.PI);
-        context.fill();
-        if (action) { // an arc as long as the torque is strong, in the direction it turns
-          context.strokeStyle = context.fillStyle = mark;
-          context.lineWidth = 4;
-          const end = -Math.PI / 2 - (action / system.action_range[1]) * 1.2;
-          context.beginPath();
-          context.arc(cx, cy, 40, -Math.PI / 2, end, action > 0);
-          context.stroke();
-          context.beginPath();
-          context.arc(cx + 40 * Math.cos(end), cy + 40 * Math.sin(end), 7, 0, 2 * Math.PI);
-          context.fill();
-        }
-      } else {
-        const scale = width / 5.6;
-        const ground = height * 0.8;
-        const cart = width / 2 + state[0] * scale;
-        line(width / 2 - 2.4 * scale, ground, width / 2 + 2.4 * scale, ground, 2);
-        for (const side of [-2.4, 2.4]) line(width / 2 + side * scale, ground - 8, width / 2 + side * scale, ground + 8, 2);
-        context.fillRect(cart - 32, ground - 34, 64, 30);
-        context.strokeStyle = mark;
-        const length = 2 * system.constants.length * scale * 1.4;
-        line(cart, ground - 34, cart + length * Math.sin(state[2]), ground - 34 - length * Math.cos(state[2]), 8);
-        if (action) {
-          const side = Math.sign(action);
-          context.strokeStyle = ink;
-          line(cart + side * 40, ground - 19, cart + side * 78, ground - 19, 4);
-          line(cart + side * 78, ground - 19, cart + side * 66, ground - 28, 4);
-          line(cart + side * 78, ground - 19, cart + side * 66, ground - 10, 4);
-        }
-      }
-      const where = system.state.map((v, i) => `${v.symbol} ${withUnit(number(state[i]), v.unit)}`).join(", ");
-      scene.setAttribute("aria-label", `${system.title} at ${where}`);
+      const arrow = (x, y, side) => { // to the left (-1) or to the right (1) of something
+        const tip = x + side * 78;
+        line(x + side * 40, y, tip, y, 4);
+        line(tip, y, tip - side * 12, y - 9, 4);
+        line(tip, y, tip - side * 12, y + 9, 4);
+      };
+      known(system).draw({ context, width, height, ink, mark, line, arrow }, system, state, action);
+      scene.setAttribute("aria-label", `${system.title} at ${inWords(state)}`);
     }
 
     function read() {
@@ -438,8 +389,7 @@ const spaqlExplorer = (() => {
         element(line, "th", { scope: "row" }, name);
         element(line, "td", {}, value);
       };
-      add(pointed ? "State pointed at" : "State", system.state.map((v, i) =>
-        `${v.symbol} ${withUnit(number((pointed || state)[i]), v.unit)}`).join(", "));
+      add(pointed ? "State pointed at" : "State", inWords(pointed || state));
       bounds.forEach(([low, high], i) => {
         const decimals = high - low < 0.1 ? 3 : 2;
         add(`${system.observed[i]} in its cell`,
@@ -455,8 +405,9 @@ const spaqlExplorer = (() => {
     function show(action) {
       drawMap();
       drawScene(action);
-      const ending = over ? (count >= system.steps ? ", the end" : ", it fell") : "";
-      score.textContent = `Step ${count} of ${system.steps}, return ${number(total, system.family === "CartPole" ? 0 : 1)}${ending}`;
+      const { decimals, ending } = known(system);
+      const end = over ? `, ${count >= system.steps ? "the end" : ending}` : "";
+      score.textContent = `Step ${count} of ${system.steps}, return ${number(total, decimals)}${end}`;
       read();
     }
 
@@ -495,7 +446,7 @@ const spaqlExplorer = (() => {
       pointed = null;
       playButton.textContent = "Pause";
       readout.setAttribute("aria-live", "off"); // not every step is to be read out
-      const pace = 1000 * system.constants.dt; // real time
+      const pace = 1000 * known(system).seconds(system.constants); // real time
       let due = performance.now() + pace;
       const next = () => {
         if (!playing) return;
@@ -542,7 +493,7 @@ const spaqlExplorer = (() => {
       const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
       if (event.key in moves) {
         const size = event.shiftKey ? 0.1 : 0.01;
-        const share = (i) => (start[i] / reach(i) + 1) / 2;
+        const share = (i) => shareAt(i, start[i]);
         const [dx, dy] = moves[event.key];
         const bounded = (value) => Math.min(1, Math.max(0, value));
         put(bounded(share(index(acrossChoice)) + dx * size), bounded(share(index(upChoice)) + dy * size));

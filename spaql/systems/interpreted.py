@@ -18,7 +18,8 @@ class InterpretedWorld:
 
     def __init__(self, env: gym.Env, space: Space, seed: int, raw_first: bool = False):
         self.env, self.space, self.raw_first = env, space, raw_first
-        self.seed = self.first_seed = seed  # `seed` until the first reset has used it
+        self.first_seed = seed
+        self.seed: int | None = seed  # until the first reset has used it
         self.warned = False
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
 
@@ -31,7 +32,7 @@ class InterpretedWorld:
         return range(episodes)
 
     @property
-    def stream(self) -> dict | None:
+    def stream(self) -> Any:
         """The state of the environment's random stream: None before its first reset, {} if NumPy does not make it."""
         if self.seed is not None:
             return None
@@ -39,7 +40,7 @@ class InterpretedWorld:
         return generator.bit_generator.state if isinstance(generator, np.random.Generator) else {}
 
     @stream.setter
-    def stream(self, state: dict | None) -> None:
+    def stream(self, state: Any) -> None:
         self.seed = self.first_seed if state is None else None
         if state:
             kind = getattr(np.random, state["bit_generator"])

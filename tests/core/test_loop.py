@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from spaql import AQL, SPAQL, SPAQLTS, updates
+from spaql import AQL, SPAQL, SPAQLTS, partition, updates
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import HISTORY, RELEASED, STATUS, Rules
-from spaql.spaces import make_space, standardise, to_box
-from spaql.systems import make_env, pendulum_reset
-from spaql.updates import boltzmann_sample, distance, learn
-from tests.conftest import same_sines
-
-from .naive import NaivePartition, naive_aql_episode
+from spaql.systems import reset
+from spaql.updates import boltzmann_sample, distance, learn_from
 
 RNG = np.random.default_rng
 
@@ -37,7 +33,7 @@ def test_one_update_by_hand():
     p.balls["visits"] = 2
     p.balls["q"] = 250.0
     x, y = np.zeros(3), np.zeros(3)
-    due = learn(p, learner(), 0, 0, x, y, -8.0)
+    due = learn_from(p, learner(), 0, 0, x, y, -8.0)
     alpha = 201 / 203
     assert p.balls["q"][0] == pytest.approx((1 - alpha) * 250 + alpha * (-8 + 200 + 4 / math.sqrt(3)), rel=1e-14)
     assert p.balls["visits"][0] == 3
@@ -50,7 +46,7 @@ def test_a_ball_splits_at_the_papers_threshold():
     ball = best_ball(p.cells, p.axes, 0, np.array([0.5]))
     env = "MountainCarContinuous-v0"  # any with a Box of actions
     rules = SPAQL(env, xi=0, seed=0)._learner._replace(reference=(0.0,))
-    due = [learn(p, rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
+    due = [learn_from(p, rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
     assert due == [False, False, True]  # at its fourth visit, (d_max / r)² = 4, the first inherited
 
 
@@ -59,9 +55,9 @@ def test_aql_has_no_future_beyond_the_horizon_and_its_own_partition_before_it():
     p.balls["q"] = [1.0, 7.0, 30.0]
     rules = learner(AQL, xi=0.0, horizon=3)
     x = np.zeros(3)
-    learn(p, rules, 0, 0, x, x, -1.0)  # v = 1: α = 1, Q = r + V_2
+    learn_from(p, rules, 0, 0, x, x, -1.0)  # v = 1: α = 1, Q = r + V_2
     assert p.balls["q"][0] == -1.0 + min(3, 7.0)
-    learn(p, rules, 2, 2, x, x, -1.0)
+    learn_from(p, rules, 2, 2, x, x, -1.0)
     assert p.balls["q"][2] == -1.0
 
 
@@ -69,7 +65,7 @@ def test_the_weight_of_spaql_ts_uses_the_state_before_the_step():
     # x is 1 away from the reference (1, 0, 0) of the standard space in the infinity norm, y is at it.
     p = new_partition(1, 3, [-1.0], [1.0], q=50.0)
     x, y = np.array([0.0, 0.5, -0.25]), np.array([1.0, 0.0, 0.0])
-    learn(p, learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
+    learn_from(p, learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
     assert p.balls["q"][0] == pytest.approx(50 * math.exp(-((1 / 1.2) ** 2)), rel=1e-14)
 
 
@@ -95,7 +91,7 @@ def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
     relevant = sorted({boltzmann_sample(p, 0, x, 1e9, True, rng) for _ in range(200)})[:4]
     assert len(relevant) == 4
     for ball, q in zip(relevant, estimates, strict=True):
-        learning.update(p.balls, p.cells, 2, ball, q)
+        partition.update(p.balls, p.cells, 2, ball, q)
     q = np.array(estimates)
     expected = special.softmax(q / (np.abs(q).max() if absolute else q.max()) / tau)
     drawn = Counter(boltzmann_sample(p, 0, x, tau, absolute, rng) for _ in range(4000))
@@ -141,7 +137,7 @@ class Iterations:
 
     @property
     def arms(self):
-        return int(self.trainee.counts[learning.ARMS]), int(self.best.counts[learning.ARMS])
+        return int(self.trainee.counts[partition.ARMS]), int(self.best.counts[partition.ARMS])
 
 
 def test_temperature_and_reset_as_the_text_has_them():
@@ -198,44 +194,5 @@ def test_a_raw_first_observation_is_not_mapped():
     for first_observation, speed in (("mapped", 0.1), ("raw", 0.8)):
         agent = SPAQL("Pendulum-v1", xi=4, rules=Rules(first_observation=first_observation))
         x = np.zeros(3)
-        pendulum_reset(agent._world, np.zeros(3), np.array([0.0, 0.8]), x)
+        reset(agent._world.model, np.zeros(3), np.array([0.0, 0.8]), x)
         assert x == pytest.approx([1.0, 0.0, speed])
-
-
-@same_sines
-@pytest.mark.parametrize(("env_id", "xi"), [("CartPole-v0", 1.0), ("Pendulum-v1", 20.0)])
-def test_aql_equals_a_naive_implementation(env_id, xi):
-    """A whole training run against objects and recursion that share nothing with the package but the random stream."""
-    agent = AQL(env_id, xi=xi, seed=5, rules=Rules(ties="last"))
-    env, space, H = make_env(env_id), make_space(make_env(env_id)), 200
-    partitions = [NaivePartition(len(space.centre), space.actions, float(H)) for _ in range(H)]
-    env.reset(seed=agent.env_seed)
-    env.unwrapped.np_random.bit_generator.state = RNG(np.random.SeedSequence(agent.env_seed)).bit_generator.state
-    rng = np.random.Generator(np.random.PCG64())
-    rng.bit_generator.state = agent._rng.bit_generator.state
-
-    def observe(observation):
-        x = np.empty(len(space.centre))
-        standardise(space, observation.astype(float), x)
-        return x
-
-    def to_env(action):
-        return int(action) if space.actions else to_box(env.action_space, space, np.array([action]))
-
-    for _ in range(15):
-        agent.learn(1, 1)
-        # The naive run skips the rollout: put its streams where the package's are before the next training episode.
-        naive_aql_episode(env, observe, partitions, xi, rng, to_env)
-        rng.bit_generator.state = agent._rng.bit_generator.state
-        env.unwrapped.np_random.bit_generator.state = agent._starts.bit_generator.state
-    leaves = [ball for partition in partitions for ball in partition.leaves()]
-    assert agent.arms == len(leaves)
-    counts = agent._best.counts
-    live = agent._best.balls[: counts[0]]
-    alive = np.zeros(len(live), bool)
-    for first in agent._best.cells["first"][: counts[1]]:
-        while first >= 0:
-            alive[first] = True
-            first = live["next"][first]
-    assert sorted(live["q"][alive]) == sorted(ball.q for ball in leaves)
-    assert live["visits"][alive].sum() == sum(ball.visits for ball in leaves)

@@ -1,21 +1,24 @@
 """The audit's frames on hand-made records, and its simulations against closed figures."""
 
+import dataclasses
+
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from spaql.paper.audit import ablation, bias, claims, comparison, groups, random_row
+from spaql.paper.audit import ablation, bias, claims, comparison, random_baseline
 from spaql.paper.audit.claims import load_claims
-from spaql.paper.audit.groups import Group, load_groups, select
+from spaql.paper.audit.groups import Group, gather, load_groups, select
 from spaql.paper.audit.measures import first_crossing
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.policies.play import world_of
 from spaql.rules import HISTORY
 from spaql.spaces import make_space
-from spaql.systems import compile_system
 
 
 def records_of(
@@ -107,7 +110,7 @@ def test_one_more_draw_against_the_formula():
 def test_crossings_by_hand():
     spaql = records_of("SPAQL", curves=[np.full(100, 5.0)] * 3)
     released = records_of("SPAQL", curves=[np.full(100, 2.0)] * 3, rules="released")
-    trpo = [r._replace(job=r.job._replace(xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
+    trpo = [r._replace(job=dataclasses.replace(r.job, xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
     for record in trpo:
         record.history["steps"] = 4000
     frame = comparison.crossings(spaql + released + trpo)
@@ -142,7 +145,7 @@ def test_probability_of_improvement_by_hand():
 
 @pytest.fixture(scope="module")
 def replications():
-    return random_row.random_row(replications=60)
+    return random_baseline.random_row(replications=60)
 
 
 def test_the_random_row_under_each_hypothesis(replications):
@@ -158,7 +161,9 @@ def test_the_random_row_under_each_hypothesis(replications):
 
 
 def test_only_the_released_programs_random_fits_the_papers(replications):
-    fits = random_row.random_fit(replications).set_index(["torque", "starts"])[["mean_fits", "half_fits"]].min(axis=1)
+    fits = (
+        random_baseline.random_fit(replications).set_index(["torque", "starts"])[["mean_fits", "half_fits"]].min(axis=1)
+    )
     assert fits.idxmax() == ("one-way", "shared")
     assert fits["one-way", "shared"] > 0.1
     assert (fits.drop(("one-way", "shared")) < 0.05).all()
@@ -172,17 +177,15 @@ def test_random_rollouts_are_gymnasiums():
     space = make_space(env)
     means = np.empty(1)
     starts = np.array([[start]])
-    random_row.random_means(compile_system(env, space), starts, np.random.default_rng(0), np.empty(3), 1.0, means)
+    world_of(env, space).call(random_baseline.random_means, starts, np.random.default_rng(0), 1.0, means)
     assert means[0] == pytest.approx(total, rel=1e-9)
 
 
 def test_the_tail_shares_are_two_sided():
     claim = next(claim for claim in load_claims() if claim["id"] == "pendulum-rewards-random")
     quantiles = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    frame = audit.pd.DataFrame(
-        {"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]}
-    )
-    fit = random_row.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
+    frame = pd.DataFrame({"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]})
+    fit = random_baseline.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
     assert fit.mean_fits == pytest.approx(1.0)
     assert fit.half_fits == pytest.approx(0.05)
 
@@ -256,10 +259,9 @@ def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stor
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
-    groups = {
-        (job.system, job.algorithm, ablation.RULE_NAMES[job.rules]): g for job, g in groups.gather(stored).items()
-    }
-    one, other = (groups["Pendulum-v1", name, "released"].rewards for name in ("SPAQL", "SPAQL-TS"))
+    groups = gather(stored).items()
+    found = {(job.system, job.algorithm, ablation.RULE_NAMES[job.rules]): group for job, group in groups}
+    one, other = (found["Pendulum-v1", name, "released"].rewards for name in ("SPAQL", "SPAQL-TS"))
     assert stats.ttest_ind(one, other, equal_var=False).pvalue >= 0.05
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, load_claims
-from spaql.paper.audit.groups import Group, MissingError, load_groups, select
+from spaql.paper.audit.groups import Group, MissingError, expected_keys, load_groups, select
 from spaql.paper.audit.judge import JUDGES, as_text, judge, verdicts
 from spaql.paper.audit.measures import MEASURES, summary_p, summary_std
 from spaql.paper.cli import main
@@ -56,7 +56,7 @@ def named(**samples):
     groups = {}
     for name, group in samples.items():
         study, system, algorithm, *xi = name.split(", ")
-        for key in groups.expected_keys():
+        for key in expected_keys():
             if key[:3] == (study, system, algorithm) and (
                 not xi or xi[0] == "all" or (key[3] > 0 if xi[0] == ">0" else key[3] == float(xi[0]))
             ):
@@ -286,7 +286,7 @@ def test_results_of_a_smaller_scale_give_no_verdict(tmp_path):
 
 def test_a_group_that_lacks_an_agent_gives_no_verdict(tmp_path):
     job = next(job for job in paper_jobs("long") if (job.system, job.algorithm) == ("CartPole-v0", "Random"))
-    folder = store.path_of(provenance.default_store(), job).parent
+    folder = store.record_path(provenance.default_store(), job).parent
     copy = tmp_path / folder.relative_to(provenance.default_store())
     shutil.copytree(folder, copy)
     judged = verdicts(tmp_path).set_index("id").verdict

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLTS
+from spaql.paper.book import explorer
 from spaql.paper.book.explorer import SEED, Shown, write
 from spaql.policies.play import evaluate, trajectories
-from spaql.policies.policy import policy_of
 from spaql.policies.tree import LEAF, Tree, variables_of
-from spaql.systems import make_env
+from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
 from tests.conftest import CHROMIUM, in_browser
 
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
-SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
+SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1", "MountainCar-v0"]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
 
 
@@ -34,7 +34,8 @@ def agents():
 
 @pytest.fixture(scope="module")
 def small(agents):
-    return agents["CartPole-v0", "SPAQLTS"].policy.simplify(target=195, leaves=5, proposals=50, fresh=100).tree
+    target = solved_at("CartPole-v0")
+    return agents["CartPole-v0", "SPAQLTS"].policy.simplify(target=target, leaves=5, proposals=50, fresh=100).tree
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,7 @@ def folder(agents, small, tmp_path_factory):
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     write(folder / "policies.js", [*shown, Shown("CartPole-v0", "simplified", small)])
     shutil.copy(PAGE / "explorer.js", folder)
+    shutil.copytree(PAGE / "systems", folder / "systems")
     return folder
 
 
@@ -140,6 +142,78 @@ def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(epi
 
 
 @in_browser
+def test_the_physics_is_the_kernels_everywhere(folder):
+    # Also where no episode of an agent gets to: at a wall, at a goal, after a fall.
+    rng = np.random.default_rng(0)
+    cases, expected = [], []
+    for name in SYSTEMS:
+        env = make_env(name)
+        env.action_space.seed(0)
+        system, constants = system_of(env), compiled_world(env, space_of(env)).model.system
+        low, high = np.transpose([variable.ends for variable in system.state]) * 1.2
+        for values in rng.uniform(low, high, (500, len(low))):
+            action = env.action_space.sample()
+            state = np.empty(system.numbers)
+            begin(constants, values, state)
+            state[: len(values)] = values
+            reward, over = move(constants, state, np.array([action], float).ravel())
+            cases.append({"system": name, "state": values.tolist(), "action": float(np.ravel(action)[0])})
+            expected.append((state[: len(values)], reward, bool(over)))
+    answers = browse(
+        folder,
+        "return given.map((c) => spaqlExplorer.step(SPAQL_POLICIES.systems[c.system], c.state, c.action));",
+        cases,
+    )
+    for case, (state, reward, over), answer in zip(cases, expected, answers, strict=True):
+        assert answer["state"] == pytest.approx(state, abs=1e-9), case
+        assert answer["reward"] == pytest.approx(reward, abs=1e-9), case
+        assert answer["over"] == over, case
+    for name in ("CartPole-v0", "MountainCar-v0"):
+        ends = {over for case, (_, _, over) in zip(cases, expected, strict=True) if case["system"] == name}
+        assert ends == {True, False}
+
+
+@in_browser
+def test_every_system_is_drawn_and_played(folder):
+    answer = browse(
+        folder,
+        """
+        const place = document.getElementById("spaql-explorer");
+        const system = place.querySelector("select");
+        const scene = place.querySelector("canvas[role=img]");
+        const seen = {};
+        for (const id of Object.keys(SPAQL_POLICIES.systems)) {
+            system.value = id;
+            system.dispatchEvent(new Event("change"));
+            [...place.querySelectorAll("button")].find((b) => b.textContent === "One step").click();
+            const painted = new Set(scene.getContext("2d").getImageData(0, 0, scene.width, scene.height).data).size;
+            seen[id] = [place.querySelector(".score").textContent, painted, scene.getAttribute("aria-label")];
+        }
+        return seen;
+        """,
+    )
+    assert set(answer) == set(SYSTEMS)
+    for score, painted, label in answer.values():
+        assert score.startswith("Step 1 of 200, return ")
+        assert painted > 2
+        assert "undefined" not in label
+        assert "NaN" not in label
+
+
+def test_every_registered_system_has_a_file_and_the_pages_load_it():
+    files = sorted(path.name for path in (PAGE / "systems").glob("*.js"))
+    texts = [(PAGE / "systems" / name).read_text(encoding="utf-8") for name in files]
+    ours = [system for system in REGISTRY.values() if system.describe.__module__.startswith("spaql.systems.")]
+    for system in ours:
+        assert sum(f"(globalThis.SPAQL_SYSTEMS ??= {{}}).{system.name} = " in text for text in texts) == 1
+    for page in (PAGE / "explorer.html", PAGE.parent / "explorer.md"):
+        assert sorted(re.findall(r'systems/(\w+\.js)"', page.read_text(encoding="utf-8"))) == files
+    # What is a system's own stands in its file.
+    script = (PAGE / "explorer.js").read_text(encoding="utf-8")
+    assert not [system.name for system in ours if system.name in script]
+
+
+@in_browser
 def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
     # A pendulum that stays near the top makes 1e-12 into more than 1 within an episode, so one sine with another last
     # bit is enough for two sound simulations to part.
@@ -154,11 +228,12 @@ def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
 @in_browser
 def test_the_browser_acts_as_the_agent_everywhere(agents, folder):
     rng = np.random.default_rng(0)
-    points = {
-        system: (rng.uniform(-1, 1, (5000, 3)) * [1.5, 1.5, 9] if "Pendulum" in system else
-                 rng.normal(size=(5000, 4)) * [1, 20, 0.1, 5]).astype(np.float32).tolist()
-        for system in SYSTEMS
-    }  # fmt: skip
+    points = {}
+    for system in SYSTEMS:
+        low, high = np.transpose([variable.ends for variable in system_of(make_env(system)).observed])
+        middle, half = (low + high) / 2, (high - low) / 2
+        drawn = middle + half * rng.normal(size=(5000, len(low)))
+        points[system] = drawn.astype(np.float32).tolist()
     answers = browse(
         folder,
         "return SPAQL_POLICIES.policies.map((p) => given[p.system].map((point) => spaqlExplorer.act(p, point)));",
@@ -259,7 +334,8 @@ def test_mouse_touch_and_keyboard_work(folder, small):
 def test_the_books_data_are_what_they_say():
     text = (PAGE / "policies.js").read_text(encoding="utf-8")
     data = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    assert {policy["system"] for policy in data["policies"]} == set(SYSTEMS)
+    assert {policy["system"] for policy in data["policies"]} == set(explorer.SYSTEMS) <= set(SYSTEMS)
+    assert data["systems"] == {system: explorer.describe_system(system) for system in explorer.SYSTEMS}
     for policy in (p for p in data["policies"] if p["system"] == "CartPole-v0"):
         feature, left, right = (np.array(policy[name]) for name in ("feature", "left", "right"))
         low = np.zeros((len(feature), 1))
@@ -270,7 +346,7 @@ def test_the_books_data_are_what_they_say():
     assert "https:" not in (PAGE / "explorer.js").read_text(encoding="utf-8")
 
 
-def test_only_the_papers_systems_can_be_explored(agents, tmp_path):
-    policy = policy_of(SPAQL("MountainCar-v0", xi=4))
-    with pytest.raises(ValueError, match="paper's systems"):
-        write(tmp_path / "policies.js", [Shown("MountainCar-v0", "SPAQL", policy)])
+def test_only_compiled_systems_can_be_explored(tmp_path):
+    policy = SPAQL("Acrobot-v1", xi=4).policy
+    with pytest.raises(ValueError, match="compiled systems"):
+        write(tmp_path / "policies.js", [Shown("Acrobot-v1", "SPAQL", policy)])

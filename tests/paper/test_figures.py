@@ -6,12 +6,14 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from spaql.paper import labels
+from spaql.paper.audit.judge import summary
 from spaql.paper.figures import audit, domains, learning
 from spaql.paper.frames import best, finals, histories
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from spaql.paper.tables import results, table
 from spaql.policies.interval import Interval, paper_interval
+from spaql.systems import make_env
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,32 @@ def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
     assert "rad" in left.get_ylabel()
 
 
+def test_the_discrete_pendulums_episode_is_in_newton_metres():
+    env = make_env("spaql/PendulumDiscrete-v1")
+    assert learning.in_units(env, np.array([0, 4, 2])).tolist() == [-2.0, 2.0, 0.0]
+    assert learning.in_units(make_env("Pendulum-v1"), np.array([0.5])).tolist() == [0.5]
+
+
+def test_the_bias_has_one_panel_per_system_and_names_its_variants():
+    ends = {f"{name}{end}": 1.0 for name in ("reported", "fresh") for end in ("", "_low", "_high")}
+    systems = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")
+    frame = pd.DataFrame([{"system": system, "algorithm": "SPAQL", "N": 20} | ends for system in systems])
+    left, right = audit.bias(frame).axes
+    assert [axes.get_title(loc="left") for axes in (left, right)] == ["CartPole", "Pendulum"]
+    labels = [text.get_text() for text in right.get_yticklabels()]
+    assert labels == ["SPAQL\nN = 20", "SPAQL, five torques\nN = 20"]
+
+
+def test_the_table_of_what_is_solved_counts_by_gymnasiums_threshold(records):
+    ends = finals(records)
+    ends["rewards"] = [195.0, 194.9] * (len(ends) // 2)
+    frame = results.solved_table(ends, "caption", "name").frame.set_index("")
+    assert set(frame["solve it"]) == {"1"}
+    assert set(frame["at 200"]) == {"0"}
+    with pytest.raises(ValueError, match="solved"):
+        results.solved_table(ends.assign(system="Pendulum-v1"), "caption", "name")
+
+
 def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
     jobs = [job for job in paper_jobs("xi", "smoke") if job.system == "CartPole-v0"]
     ends = finals(run(jobs, store=None, progress_bar=False))
@@ -84,8 +112,8 @@ def test_seven_half_sized_discs_cover_a_disc():
 
 
 def test_a_table_speaks_to_the_book_to_jupyter_and_to_a_terminal():
-    table = table.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
-    bundle = table._repr_mimebundle_()
+    shown = table.Table(pd.DataFrame({"a": ["−1.0"], "b": ["x"]}), "What it is", "tab-x", "A note.")
+    bundle = shown._repr_mimebundle_()
     assert bundle["text/markdown"].startswith("```{table} What it is\n:name: tab-x\n")
     assert "<caption>What it is</caption>" in bundle["text/html"]
     assert all("−1.0" in text and "A note." in text for text in bundle.values())
@@ -110,11 +138,11 @@ def test_the_results_table_has_ours_beside_the_papers(records):
     assert frame.loc["Random", "arms"] == ""
 
 
-def test_the_picture_of_the_verdicts_has_a_mark_a_claim():
+def test_the_picture_of_the_verdicts_has_one_mark_per_claim():
     verdicts = pd.DataFrame(
         {"id": ["a", "b", "c"], "verdict": ["holds", "differs", "holds"], "direction": ["", "up", ""]}
     )
     (axes,) = audit.verdict_map(verdicts).axes
     marks = {tuple(point) for collection in axes.collections[:4] for point in collection.get_offsets()}
     assert marks == {(0, 0), (1, 1), (0, 2)}
-    assert judge.summary(verdicts).startswith("3 claims: 2 hold, 1 differ")
+    assert summary(verdicts).startswith("3 claims: 2 hold, 1 differ")

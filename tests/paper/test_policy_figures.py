@@ -5,7 +5,7 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.policies.play import trajectories
-from spaql.policies.policy import policy_of, snapshots
+from spaql.policies.policy import snapshots
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from spaql.paper.figures import policies as figures
@@ -68,6 +68,23 @@ def test_maps_show_all_quantities_with_axes_in_units(cartpole, pendulum, what):
         figure.canvas.draw()
 
 
+def test_a_map_reaches_from_end_to_end_of_its_variables():
+    policy = SPAQL("MountainCar-v0", xi=4, seed=0).learn(20, 2).policy
+    figure = figures.policy_map(policy, "x", "x_dot")
+    assert figure.axes[0].images[0].get_extent() == [-1.2, 0.6, -0.07, 0.07]
+    assert figure.axes[0].get_xlabel() == "$x$"  # it has no unit
+
+
+def test_a_system_that_nobody_described_has_plain_names():
+    policy = SPAQL("Acrobot-v1", xi=4, seed=0).policy
+    figure = figures.policy_map(policy, "observation_0", "observation_5", limits={"observation_5": (-2, 3)})
+    assert figure.axes[0].get_xlabel() == "observation_0"
+    assert figure.axes[0].get_ylim() == (-2, 3)
+    figures.draw_tree(policy.tree()).canvas.draw()
+    with pytest.raises(ValueError, match="observation_3"):
+        figures.policy_map(policy, "theta", "observation_0")
+
+
 def test_colours_can_be_told_apart_in_grey():
     from matplotlib import colormaps
 
@@ -75,7 +92,7 @@ def test_colours_can_be_told_apart_in_grey():
     assert np.all(np.diff(grey) > 0.1)
 
 
-def test_growth_shows_a_panel_a_snapshot():
+def test_growth_shows_one_panel_per_snapshot():
     found = snapshots(SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=0), [0, 50, 400], 5)
     figure = figures.growth(found, "theta", "theta_dot")
     assert [axes.get_title() for axes in figure.axes] == ["iteration 0", "iteration 50", "iteration 400"]
@@ -90,7 +107,7 @@ def test_growth_shows_a_panel_a_snapshot():
 
 def test_the_policy_of_a_snapshot_is_that_of_an_agent_trained_in_one_go():
     (_, policy), *_ = snapshots(SPAQL("CartPole-v0", xi=4, seed=0), [20, 30], 2)
-    assert policy.table().equals(policy_of(SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)).table())
+    assert policy.table().equals(SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2).policy.table())
 
 
 def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpole):
@@ -108,7 +125,7 @@ def test_a_phase_portrait_begins_and_ends_where_the_episodes_do(pendulum, cartpo
     figures.phase_portrait(cartpole.policy, paths, "theta", "theta_dot").canvas.draw()
 
 
-def test_a_drawn_tree_has_a_box_a_node_and_no_box_upon_another(cartpole):
+def test_a_drawn_tree_has_one_box_per_node_and_no_box_upon_another(cartpole):
     tree = cartpole.policy.simplify(target=195, leaves=5, proposals=20, episodes=20, fresh=50).tree
     figure = figures.draw_tree(tree)
     figure.canvas.draw()

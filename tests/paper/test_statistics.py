@@ -83,7 +83,7 @@ def test_probability_of_improvement_counts_pairs(a, b):
 
 
 def test_share_solved_includes_the_threshold():
-    assert share_solved([195, 194.99, 200, 10]) == 0.5
+    assert share_solved([195, 194.99, 200, 10], threshold=195.0) == 0.5
 
 
 def test_selection_bias_is_paired():
@@ -116,7 +116,7 @@ def test_samples_to_reach():
     assert np.isnan(reached[1])
     assert samples_to_reach(frame, 3.0)[1] == 300
     assert samples_to_reach(frame, 3.0, evaluations=True)[1] == 302
-    with pytest.raises(ValueError, match="one row an agent and iteration"):
+    with pytest.raises(ValueError, match="one row per agent and iteration"):
         samples_to_reach(pd.concat((frame, frame)), 3.0)
 
 

@@ -1,5 +1,6 @@
 """Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
 
+import dataclasses
 import itertools
 import re
 import shutil
@@ -9,18 +10,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules, archive
-from spaql.paper.runs import stored_trees
+from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.paper.runs.job import compute
-from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
-from spaql.paper.runs.store import save
+from spaql.paper.runs.store import save_record
 from spaql.paper.runs.stored_trees import sound
 from spaql.paper.studies import make_jobs
 from spaql.policies.exact_tree import float_of, least_above, parts_of_cell
 from spaql.policies.export import export_c, export_graphviz, export_python, export_text, in_words
 from spaql.policies.play import evaluate, noise_share, run_tree, trajectories
-from spaql.policies.policy import policy_of
 from spaql.policies.simplify import best_split, grow, random_search, simplify, smaller_trees
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.spaces import standardise
@@ -217,17 +215,17 @@ def test_aql_has_a_policy_for_each_time_step():
             points, state=np.full(len(points), h), episode_start=np.zeros(len(points), bool), deterministic=True
         )
         assert np.array_equal(tree.predict(points)[0], expected)
+    assert len(agent.policy) == 200
+    assert hasattr(agent, "policy")
     for h in (None, 200, -1, 1.5):
-        with pytest.raises(ValueError, match="time step"):
+        with pytest.raises(IndexError, match="time step"):
             agent.policy[h]
     with pytest.raises(ValueError, match="one time step"):
-        policy_of(agent, h=3).simplify()
-    with pytest.raises(ValueError, match="leave h out"):
-        policy_of(SPAQL("CartPole-v0", xi=4), h=3)
+        agent.policy[3].simplify()
 
 
 def test_the_random_policy_is_one_cell():
-    policy = policy_of(Random("Pendulum-v1"))
+    policy = Random("Pendulum-v1").policy
     assert len(policy.table()) == policy.tree().leaves == 1
     assert policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
     assert "1 cells" in repr(policy)
@@ -270,7 +268,7 @@ def test_policies_of_any_environment():
     assert "observation_0" in export_text(tree)
     with pytest.raises(ValueError, match="one number"):
         export_python(tree)
-    policy = policy_of(SPAQL("MountainCar-v0", xi=1))
+    policy = SPAQL("Acrobot-v1", xi=1).policy
     assert policy.table().label[0] == "0 or 1 or 2"
     assert export_text(policy.tree()) == "|--- action: 1\n"
 
@@ -303,15 +301,15 @@ def test_retraining_gives_the_stored_agent_or_says_so(tmp_path, caplog):
     job = make_jobs(["SPAQL-TS"], ["CartPole-v0"], [20], 1, 10, 5, fresh=5)[0]
     agent = retrain(job, store=tmp_path)  # nothing stored yet
     record = compute(job)
-    save(tmp_path, record)
+    save_record(tmp_path, record)
     assert np.array_equal(retrain(job, store=tmp_path).history, agent.history)
     record.history["tau"][3] += 1
-    save(tmp_path, record)
+    save_record(tmp_path, record)
     assert not caplog.records
     retrain(job, store=tmp_path)
     assert "not the stored one" in caplog.text
     with pytest.raises(ValueError, match="algorithm"):
-        retrain(job._replace(algorithm="TRPO"))
+        retrain(dataclasses.replace(job, algorithm="TRPO"))
 
 
 def test_a_policy_takes_every_observation_mapped():
@@ -457,46 +455,6 @@ def test_the_share_of_noise_is_what_drawing_shows(agents):
     assert share == pytest.approx(measured, rel=0.35)
 
 
-def test_a_simplified_tree_is_kept_and_loaded(agents, tmp_path, monkeypatch):
-    job = make_jobs(["SPAQL"], ["CartPole-v0"], [4], 1, 300, 10)[0]
-    policy = agents[SPAQL, "CartPole-v0"].policy
-    options = {"target": 150.0, "leaves": 5, "proposals": 10, "episodes": 20, "fresh": 50, "seed": 3}
-    found = stored_trees.simplified(job, policy, [tmp_path / "published", tmp_path / "own"], **options)
-    (path,) = tmp_path.rglob("*.npz")
-    assert path.parent == tmp_path / "own" / "policies"
-    monkeypatch.setattr(type(policy), "simplify", lambda *_, **__: pytest.fail("computed again"))
-    again = stored_trees.simplified(job, policy, [tmp_path / "own"], **options)
-    assert all(np.array_equal(a, b) for a, b in zip(found.tree[:-1], again.tree[:-1], strict=True))
-    assert (again.fresh, again.full_fresh, again.target) == (found.fresh, found.full_fresh, found.target)
-    assert [size[:4] for size in again.curve] == [size[:4] for size in found.curve]
-    for change in ({"seed": 4}, {"target": 151.0}):
-        assert stored_trees.load(path, job, policy, options | change) is None
-    assert stored_trees.load(path, job, agents[SPAQLTS, "CartPole-v0"].policy, options) is None
-    assert stored_trees.load(path, job._replace(agent=1), policy, options) is None
-    monkeypatch.setattr(stored_trees, "CODE", "other")
-    assert stored_trees.load(path, job, policy, options) is None
-
-
-def test_a_damaged_tree_is_refused(agents):
-    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
-    assert sound(tree, tree)
-    inner = np.flatnonzero(tree.feature != LEAF)[0]
-    for name, wrong in (("left", inner), ("right", len(tree.feature)), ("feature", 4)):
-        array = getattr(tree, name).copy()
-        array[inner] = wrong
-        assert not sound(tree._replace(**{name: array}), tree), name
-    assert not sound(tree._replace(low=tree.low[:, :0]), tree)
-    assert not sound(tree._replace(high=tree.high + 5), tree)
-
-
-def test_the_books_trees_are_stored_and_match_the_code():
-    found = list((default_store() / "policies").glob("*-SPAQL*.npz"))
-    assert len(found) == 6
-    for path in found:
-        header, _ = archive.read(path, stored_trees.FORMAT, stored_trees.VERSION)
-        assert header["code"] == stored_trees.CODE, path.name
-
-
 def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
     policy = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy
     found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
@@ -561,7 +519,7 @@ def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
 def test_simplifying_needs_a_compiled_system(agents, opaque):
     tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
     for function in (simplify, evaluate, lambda tree, env: trajectories(tree, env, [0, 0])):
-        with pytest.raises(TypeError, match="paper's systems"):
+        with pytest.raises(TypeError, match="registered systems"):
             function(tree, opaque("Pendulum-v1"))
 
 

@@ -38,7 +38,7 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     jobs
         The agents.
     workers
-        How many to compute at a time; 0 for one a core.
+        How many to compute at a time; 0 for one per core.
     """
     jobs = list(jobs)
     published, missing = load_stored(jobs, origin.default_store(), repair=False)

@@ -1,0 +1,427 @@
+"""What the algorithms share: an agent that learns, evaluates, predicts, saves and loads."""
+
+import copy
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
+
+import gymnasium as gym
+import numpy as np
+from tqdm import tqdm
+
+from spaql import saving
+from spaql.checks import check_integer, check_number, check_seed
+from spaql.compiling import joined, records
+from spaql.interrupts import deferred_interrupts
+from spaql.loop import Run, act, advance, rollouts
+from spaql.partition import ARMS, Partition, new_partition
+from spaql.partition import copy as copy_partition
+from spaql.progress import progress
+from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
+from spaql.spaces import standardise, to_box
+from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of
+from spaql.systems.interpreted import InterpretedWorld
+
+if TYPE_CHECKING:
+    from spaql.policies.policy import Policy
+
+CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
+SLICE = 5000  # rollouts of a compiled evaluation between two
+
+
+class Shared(TypedDict, total=False):
+    """The parameters that all algorithms have; `AQL` says what they mean."""
+
+    seed: int | np.random.SeedSequence | None
+    env_seed: int | None
+    horizon: int
+    slopes: Any
+    rules: str | Rules
+
+
+class State(NamedTuple):
+    """All that learning changes in an agent."""
+
+    trainee: Partition
+    best: Partition
+    status: np.ndarray
+    history: np.ndarray
+    streams: dict
+
+
+class Agent:
+    """What the four algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS or Random."""
+
+    algorithm: ClassVar[int]
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        own: dict[str, Any],
+        *,
+        seed: int | np.random.SeedSequence | None = None,
+        env_seed: int | None = None,
+        horizon: int = 200,
+        slopes: Any = None,
+        rules: str | Rules = "paper",
+    ):
+        self.env_id = env if isinstance(env, str) else None
+        self.env = make_env(env)
+        self.rules = check_rules(rules)
+        self._space = space_of(self.env, slopes)
+        # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
+        self.parameters = {"horizon": check_integer("horizon", horizon), "slopes": list(self._space.slope)}
+        self.parameters |= self._check_own(own)
+        self._learner = self._make_learner()
+        self.seed = check_seed(seed)
+        streams = check_seed(self.seed).spawn(3)
+        self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
+        if env_seed is None:
+            env_seed = int(streams[1].generate_state(1)[0])
+        self.env_seed = check_integer("env_seed", env_seed, at_least=0)
+        self._world = self._make_world(self.env_seed)
+        self._learning, self._evaluating = threading.Lock(), threading.Lock()
+        self._backup: State | None = None  # after the last full iteration, while learning
+
+        low, high = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
+        low, high = (np.broadcast_to(bound, len(self._space.action_half)) for bound in (low, high))
+        roots = self._learner.H if self.algorithm == AQL else 1
+        self._trainee = self._best = new_partition(roots, len(self._space.centre), low, high, q=float(self._learner.H))
+        self._status = records(1, STATUS)
+        # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
+        self._status["iteration"], self._status["episode"] = (-1, 1) if self._keeps_best else (0, 0)
+        self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
+        self._status["seen"] = 1
+        self._history = records(0, HISTORY)
+
+    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
+        """Return the algorithm's own parameters, or say what is wrong with them."""
+        bounds: dict[str, dict[str, float]] = {
+            "xi": {"at_least": 0.0},
+            "tau_min": {"above": 0.0},
+            "u": {"at_least": 1.0},
+            "d": {"above": 0.0},
+            "lam": {"above": 0.0},
+        }
+        checked = {name: check_number(name, own[name], **bounds[name]) for name in own if name != "reference"}
+        if "reference" in own:
+            checked["reference"] = self._check_reference(own["reference"])
+        return checked
+
+    def _make_learner(self) -> Learner:
+        """Return the parameters in the form compiled code takes."""
+        given, rules = self.parameters, self.rules
+        return Learner(
+            algorithm=self.algorithm,
+            discrete=self._space.actions > 0,
+            H=given["horizon"],
+            limit=min(given["horizon"], episode_limit(self.env) or given["horizon"]),
+            xi=given.get("xi", 0.0),
+            tau_min=given.get("tau_min", 0.01),
+            d=given.get("d", 1.0),
+            lam=given.get("lam", 1.0),
+            reference=self._standard(given.get("reference")),
+            euclidean=rules.distance == "euclidean",
+            heat_if_changed=rules.heating == "changed",
+            reset_machine=rules.reset == "machine",
+            absolute=rules.normalisation == "absolute",
+            random_ties=rules.ties == "random",
+        )
+
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether the agent kept is the best so far, not the last."""
+        return self.algorithm in (SPAQL, SPAQL_TS)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the environment runs as machine code; otherwise the same loop runs interpreted."""
+        return self._world.compiled
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Learning
+
+    def learn(self, iterations: int, evaluations: int = 20, progress_bar: bool = False) -> Self:
+        """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
+
+        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
+        agent is left as it was after the last full iteration.
+
+        Parameters
+        ----------
+        iterations
+            How many training episodes.
+        evaluations
+            N, the rollouts after each of them.
+        progress_bar
+            Show how far it is, on standard error.
+        """
+        iterations, N = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
+        if not self._learning.acquire(blocking=False):
+            raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
+        try:
+            first = max(0, int(self._status["iteration"][0]))
+            self._backup = self._state()
+            self._history = joined(self._history[:first], records(iterations, HISTORY))
+            with (
+                deferred_interrupts() as check_interrupts,
+                progress(iterations, type(self).__name__, shown=progress_bar) as bar,
+            ):
+                self._learn_until(first + iterations, N, check_interrupts, bar)
+        except BaseException:
+            self._set_state(self._backup)
+            raise
+        finally:
+            self._history = self._history[: max(0, int(self._status["iteration"][0]))]
+            self._backup = None
+            self._learning.release()
+        return self
+
+    def _learn_until(self, goal: int, N: int, check_interrupts: Any, bar: tqdm) -> None:
+        """Train until so many iterations are done, with a look at the keyboard now and then."""
+        compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
+        chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
+        self._world.between_steps = check_interrupts
+        while self._status["iteration"][0] < goal:
+            episodes = self._next_episodes(chunk, N, goal)
+            before = time.perf_counter()
+            run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+            starts = self._world.starts(episodes)
+            self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+            if compiled:
+                pace = episodes / max(1e-9, time.perf_counter() - before)
+                chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
+            if self._status["episode"][0] == 0:
+                self._backup = self._state()
+                self._report(bar, first)
+            check_interrupts()
+
+    def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
+        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
+
+        There a copy to fall back on can be taken.
+        """
+        rest = N + 1 - int(self._status["episode"][0])
+        if chunk < rest:
+            return chunk
+        to_come = goal - int(self._status["iteration"][0]) - 1
+        return rest + min((chunk - rest) // (N + 1), to_come) * (N + 1)
+
+    def evaluate(
+        self, episodes: int = 1000, seed: int | np.random.SeedSequence | None = None, deterministic: bool = False
+    ) -> np.ndarray:
+        """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
+
+        Parameters
+        ----------
+        episodes
+            How many.
+        seed
+            Seeds them, independently of the agent's own seed.
+        deterministic
+            As for `predict`; False is the paper's policy.
+        """
+        episodes = check_integer("episodes", episodes)
+        streams = check_seed(seed).spawn(2)
+        rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
+        rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
+        world, kept = self._make_world(env_seed), self._kept()
+        if world.compiled:
+            for part in (slice(first, first + SLICE) for first in range(0, episodes, SLICE)):
+                starts = world.starts(len(rewards[part]))
+                world.call(rollouts, starts, kept, self._learner, bool(deterministic), rng, rewards[part], steps[part])
+            return rewards
+        if self._learning.locked():
+            raise RuntimeError("the agent is learning in another thread, in the environment that evaluate() needs")
+        with self._evaluating:  # the environment is the agent's own, and there is only one
+            stream = self._world.stream
+            try:
+                starts = world.starts(episodes)
+                world.call(rollouts, starts, kept, self._learner, bool(deterministic), rng, rewards, steps)
+            finally:
+                self._world.stream = stream
+        return rewards
+
+    def _make_world(self, env_seed: int):
+        """The compiled twin of the environment if there is one, else the environment itself."""
+        raw_first = self.rules.first_observation == "raw"
+        world = compiled_world(self.env, self._space, env_seed, raw_first)
+        return world or InterpretedWorld(self.env, self._space, env_seed, raw_first)
+
+    def _kept(self) -> Partition:
+        """The partition that is kept, which nothing changes while it is read."""
+        return self._best if self._backup is None or self._keeps_best else self._backup.best
+
+    def _streams(self) -> dict:
+        """The states of the agent's random streams."""
+        return {
+            "agent": self._rng.bit_generator.state,
+            "environment": self._world.stream,
+            "prediction": self._prediction_rng.bit_generator.state,
+        }
+
+    def _set_streams(self, streams: dict) -> None:
+        self._rng.bit_generator.state = streams["agent"]
+        self._prediction_rng.bit_generator.state = streams["prediction"]
+        self._world.stream = streams["environment"]
+
+    def _state(self) -> State:
+        """A copy of all that learning changes."""
+        trainee = copy_partition(self._trainee)
+        best = copy_partition(self._best) if self._keeps_best else trainee
+        done = max(0, int(self._status["iteration"][0]))
+        return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams())
+
+    def _set_state(self, state: State) -> None:
+        self._trainee, self._best, self._status, self._history, streams = state
+        self._set_streams(streams)
+
+    def _report(self, bar: tqdm, first: int) -> None:
+        """Show on the bar what has been done since the iteration `first`."""
+        done = int(self._status["iteration"][0])
+        if done > first:
+            row = self._history[done - 1]
+            bar.set_postfix({"reward": f"{row['rewards']:.1f}", "arms": int(row["arms"])}, refresh=False)
+            bar.update(done - first - bar.n)
+
+    @property
+    def history(self) -> np.recarray:
+        """One entry per iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
+
+        `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
+        of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of
+        the agent kept.
+        """
+        return self._history.copy().view(np.recarray)
+
+    @property
+    def arms(self) -> int:
+        """The number of arms (balls with a domain) of the agent kept."""
+        return int(self._best.counts[ARMS])
+
+    @property
+    def policy(self) -> "Policy":
+        """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
+        from spaql.policies.policy import Policy
+
+        return Policy(self)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Predicting
+
+    def predict(
+        self,
+        observation: np.ndarray,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
+        """Return the action for an observation, or an array of actions for an array of observations.
+
+        This is Stable-Baselines3's protocol, so its `evaluate_policy` runs on the agent.
+
+        Parameters
+        ----------
+        observation
+            One observation of the environment, or several stacked.
+        state
+            What the last call returned: for AQL, whose policy depends on it, the time step; for the others None.
+        episode_start
+            Which of the observations begin an episode.
+        deterministic
+            True takes the centre of the best ball; False is the paper's policy, uniform in that ball.
+        """
+        shape = self.env.observation_space.shape
+        observation = np.asarray(observation, float)
+        single = observation.shape == shape
+        if not single and observation.shape[1:] != shape:
+            raise ValueError(f"expected an observation of shape {shape} or (n, {', '.join(map(str, shape))}), "
+                             f"not {observation.shape}")  # fmt: skip
+        batch = observation.reshape(-1, len(self._space.centre))
+        if np.isnan(batch).any():
+            raise ValueError("the observation contains NaN; expected numbers")
+        points = np.empty_like(batch)
+        for row, point in zip(batch, points, strict=True):
+            standardise(self._space, row, point)
+        starts = np.zeros(len(batch), bool)
+        if episode_start is not None:
+            starts[:] = np.asarray(episode_start, bool).reshape(-1)
+            if self.rules.first_observation == "raw":
+                points[starts] = np.clip(batch[starts], -1.0, 1.0)
+        steps = np.zeros(len(batch), np.int64)
+        if self.algorithm == AQL:
+            if state is not None:
+                steps[:] = np.where(starts, 0, np.asarray(state).reshape(-1))
+            steps = np.clip(steps, 0, self._learner.H - 1)  # beyond the horizon its last policy goes on
+            state = steps + 1
+        else:
+            state = None
+        actions = np.empty((len(batch), len(self._space.action_half)))
+        act(self._best, steps, points, self._learner.discrete, bool(deterministic), self._prediction_rng, actions)
+        if self._learner.discrete:
+            result = actions[:, 0].astype(np.int64) + self.env.action_space.start
+        else:
+            result = to_box(self.env.action_space, self._space, actions)
+        return (result[0] if single else result), state
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Saving, loading and copying
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
+        saving.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
+        """Return a saved agent, which predicts the same and can go on learning.
+
+        `env` is needed if the agent was made with an environment rather than an id, or with an id that names a module.
+        """
+        return saving.load(cls, path, env)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle and copy keep: all but the locks, as it is after the last full iteration."""
+        kept = {name: value for name, value in vars(self).items() if name not in ("_learning", "_evaluating")}
+        if self._backup is not None:
+            raise RuntimeError("the agent is learning in another thread: copy it when it has ended")
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__ |= kept
+        self._learning, self._evaluating = threading.Lock(), threading.Lock()
+
+    def __copy__(self) -> Self:
+        """Return an independent agent: one that shared its arrays would be changed by the other's learning."""
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        done = max(0, int(self._status["iteration"][0]))
+        return f"{type(self).__name__}({self.env_id or self.env}, {done} iterations, {self.arms} arms)"
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _standard(self, reference: list | None) -> tuple[float, ...]:
+        """A reference state in the standard space; zeros if there is none, for the algorithms without one."""
+        point = np.zeros(len(self._space.centre))
+        if reference is not None:
+            standardise(self._space, np.asarray(reference, float), point)
+        return tuple(map(float, point))
+
+    def _check_reference(self, reference: Any) -> list | None:
+        dimensions = len(self._space.centre)
+        if reference is None:
+            system = system_of(self.env)
+            reference = system.reference if system else None
+            if reference is None and self.algorithm == SPAQL_TS:
+                raise ValueError("SPAQL-TS needs `reference`, the observation to steer to "
+                                 f"({dimensions} numbers in the environment's units)")  # fmt: skip
+            return None if reference is None else list(reference)
+        reference = np.asarray(reference, float).ravel()
+        if reference.size != dimensions or not np.all(np.isfinite(reference)):
+            raise ValueError(
+                f"reference must be {dimensions} finite numbers, one for each of the observation's, not {reference}"
+            )
+        if np.any(np.abs(reference - self._space.centre) > self._space.half):
+            raise ValueError(f"reference must be within the observation's bounds, not {reference}")
+        return reference.tolist()

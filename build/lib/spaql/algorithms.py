@@ -1,0 +1,136 @@
+"""The algorithms users choose from, one class each: their parameters, and what they mean."""
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+import gymnasium as gym
+
+from spaql import rules
+from spaql.agent import Agent, Shared
+
+if TYPE_CHECKING:
+    from spaql.policies.policy import Policies
+
+
+class AQL(Agent):
+    """Adaptive Q-learning (the paper's Algorithm 1): one partition of the state-action space for every time step.
+
+    Parameters
+    ----------
+    env
+        An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
+        of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  The paper's
+        systems run compiled, any other environment interpreted.  Observations outside their declared bounds are
+        clipped to them, with a warning the first time.
+    xi
+        ξ, the scale of the upper confidence bound.
+    seed
+        Seeds everything: same seed, same numbers.
+    env_seed
+        Seeds the environment alone, for agents that shall see the same first states.
+    horizon
+        H, also the greatest length of an episode: 200 as in the paper, even if the environment would go on for longer.
+    slopes
+        The slope m at the origin of the sigmoid that bounds unbounded observations: one number, or one for each
+        observation (those of bounded ones are not used).
+    rules
+        "paper", "released", or a `Rules` for a mixture.
+
+    Examples
+    --------
+    >>> agent = AQL("Pendulum-v1", xi=20, seed=0).learn(iterations=100)
+    >>> agent.history.rewards[-1]
+    """
+
+    algorithm = rules.AQL
+
+    def __init__(self, env: str | gym.Env, *, xi: float, **shared: Unpack[Shared]):
+        super().__init__(env, {"xi": xi}, **shared)
+
+    @property
+    def policy(self) -> "Policies":  # type: ignore[override]
+        """The greedy policies, one for each time step: `agent.policy[0]` is the first step's."""
+        from spaql.policies.policy import Policies
+
+        return Policies(self)
+
+
+class SPAQL(Agent):
+    """Single-partition adaptive Q-learning (the paper's Algorithm 3): a policy that does not depend on time.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, slopes, rules
+        As for `AQL`.
+    xi
+        ξ, the scale of the upper confidence bound.
+    tau_min
+        τ_min, the lowest temperature of the Boltzmann exploration.
+    u
+        The factor by which the temperature rises after an iteration without improvement.
+    d
+        After an improvement u becomes u^d; below 1 in the paper.
+    """
+
+    algorithm = rules.SPAQL
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        *,
+        xi: float,
+        tau_min: float = 0.01,
+        u: float = 2.0,
+        d: float = 0.8,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(env, {"xi": xi, "tau_min": tau_min, "u": u, "d": d}, **shared)
+
+
+class SPAQLTS(Agent):
+    """SPAQL with terminal state: values are weighted by the distance to a reference state.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, slopes, rules
+        As for `AQL`.
+    xi
+        ξ, the scale of the upper confidence bound.
+    tau_min, u, d
+        Of the temperature, as for `SPAQL`.
+    lam
+        λ, the standard deviation of the Gaussian weight, in the standard space.
+    reference
+        The observation to steer to, in the environment's units; the paper's for Pendulum and CartPole.
+    """
+
+    algorithm = rules.SPAQL_TS
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        *,
+        xi: float,
+        tau_min: float = 0.01,
+        u: float = 2.0,
+        d: float = 0.8,
+        lam: float = 1.2,
+        reference: Any = None,
+        **shared: Unpack[Shared],
+    ):
+        own = {"xi": xi, "tau_min": tau_min, "u": u, "d": d, "lam": lam, "reference": reference}
+        super().__init__(env, own, **shared)
+
+
+class Random(Agent):
+    """The baseline that draws its actions uniformly; its `learn` only evaluates.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, slopes, rules
+        As for `AQL`.
+    """
+
+    algorithm = rules.RANDOM
+
+    def __init__(self, env: str | gym.Env, **shared: Unpack[Shared]):
+        super().__init__(env, {}, **shared)

@@ -1,0 +1,154 @@
+"""How the hot loops are compiled, and where the machine code is kept between starts.
+
+A function of the package is one of four kinds:
+
+- `inner` and `inlined` ones are called by compiled functions,
+- `entry` ones are called by Python, and their machine code is kept for the next start,
+- `either` ones are plain Python where Python calls them, and part of the machine code where that does.
+
+`machine_code` compiles an `either` function for one system: the whole training loop, say, on the pendulum.
+"""
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.caching import FunctionCache
+from numba.extending import overload, register_jitable
+
+log = logging.getLogger(__name__)
+
+# No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
+# bit.
+OPTIONS = {"error_model": "numpy", "nogil": True}
+INLINED = OPTIONS | {"forceinline": True}
+
+inner = numba.njit(**OPTIONS)
+"""Compile a function that compiled functions call."""
+
+inlined = numba.njit(**INLINED)
+"""Compile a small function into the compiled functions that call it."""
+
+either = register_jitable(**INLINED)
+"""Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
+
+PACKAGE = Path(__file__).parent
+
+
+def records(count: int, dtype: np.dtype) -> np.ndarray:
+    """Return an array of empty records, in the form in which the kernels read their fields as attributes.
+
+    Machine code does so with any array; plain Python, with Numba switched off, needs a record array.
+    """
+    empty = np.zeros(count, dtype)
+    return empty.view(np.recarray) if numba.config.DISABLE_JIT else empty
+
+
+def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return two arrays in one, of the first one's kind."""
+    return np.concatenate((first, second)).view(type(first))
+
+
+@overload(joined, jit_options=OPTIONS)
+def _joined(first, second):
+    return lambda first, second: np.concatenate((first, second))
+
+
+def entry(function: Callable) -> Callable:
+    """Compile a function that Python calls; its machine code is kept for the next start."""
+    return _cached(function, _folder("package"))
+
+
+@functools.cache
+def machine_code(function: Callable, system: type) -> Callable:
+    """Return an `either` function compiled for worlds of a system, whose machine code is kept for the next start."""
+    return _cached(function, _folder(f"{system.__module__}.{system.__qualname__}", _source_of(system)))
+
+
+class Cache(FunctionCache):
+    """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is kept for these argument types; None, after a word on it, if it cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged file makes its reader raise anything
+            log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
+            for file in Path(self.cache_path).glob("*.nb[ic]"):
+                file.unlink(missing_ok=True)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep machine code, if there is room for it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
+
+
+def _cached(function: Callable, folder: str) -> Callable:
+    """Compile a function; its machine code is kept in a folder, if there is one."""
+    compiled = numba.njit(**OPTIONS)(function)
+    if folder and not numba.config.DISABLE_JIT:
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
+        try:
+            compiled._cache = Cache(function)
+        except (OSError, RuntimeError) as error:  # no place for it: it is compiled at every start
+            log.warning("machine code cannot be kept in %s (%s)", folder, error)
+        finally:
+            numba.config.CACHE_DIR = before
+    return compiled
+
+
+@functools.cache
+def _folder(name: str, source: bytes = b"") -> str:
+    """Return a folder for machine code of this version of the sources alone, or "" if there is no safe one.
+
+    Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a
+    folder for each hash of all sources makes sure that a change in one module is never answered with old machine code
+    of another.  Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
+    """
+    digest = hashlib.sha256(_sources() + source).hexdigest()[:16]
+    homes = [PACKAGE / "__pycache__"]
+    with contextlib.suppress(RuntimeError):  # not everyone has a home
+        homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
+    for home in homes:
+        folder = home / f"{name}-{digest}"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_private(folder) and os.access(folder, os.W_OK):
+                return str(folder)
+        except OSError:
+            continue
+    log.warning("there is no folder of your own to keep machine code in: every start compiles for half a minute")
+    return ""
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether a folder is the user's own and no one else may write to it."""
+    if not hasattr(os, "getuid"):  # Windows has no such owners
+        return True
+    found = folder.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@functools.cache
+def _sources() -> bytes:
+    """Return the text that all machine code is made of."""
+    kernels = ("compiling", "partition", "rules", "spaces", "updates", "loop", "systems/__init__", "policies/play")
+    return b"".join((PACKAGE / f"{name}.py").read_bytes() for name in kernels)
+
+
+def _source_of(system: type) -> bytes:
+    """Return the text of the file that a system stands in; nothing if it was typed into an interpreter."""
+    path = getattr(sys.modules.get(system.__module__), "__file__", None)
+    return Path(path).read_bytes() if path else b""

@@ -1,0 +1,29 @@
+"""Ctrl-C while machine code runs: held back, then raised where nothing is lost."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def deferred_interrupts() -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C back; yield a function that raises it if it has come.
+
+    Compiled code that hands its results to Python does not survive an exception at that moment.
+    """
+    come = []
+
+    def check():
+        if come:
+            raise KeyboardInterrupt
+
+    # Only the main thread is ever interrupted, and only if nobody has switched that off.
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        yield check
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: come.append(True))
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)

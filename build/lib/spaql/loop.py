@@ -1,0 +1,158 @@
+"""The training loop of AQL, SPAQL and SPAQL-TS: episodes to learn from, rollouts to evaluate, and what they decide.
+
+The loop is written once, for any world (see `spaql.systems`): on a compiled system the whole run is machine code, on
+any other Gymnasium environment the same lines run as plain Python.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.compiling import either, entry
+from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
+from spaql.rules import AQL, RANDOM, SPAQL, Learner
+from spaql.systems import reset, room, step
+from spaql.updates import choose, learn_from
+
+
+@either
+def rollout(world, state, start, p, learner, central, rng, x, action):
+    """Play one episode with the greedy policy: Rollout, alg:aux.  Return the sum of rewards and the number of steps.
+
+    Its actions are drawn within the best ball, as in the paper, or `central` in it.
+    """
+    cells, axes, low, high = p.cells, p.axes, p.low, p.high
+    root_step = 1 if learner.algorithm == AQL else 0
+    total = 0.0
+    h = 0
+    over = False
+    reset(world, state, start, x)
+    while h < learner.limit and not over:
+        ball = best_ball(cells, axes, h * root_step, x)
+        if central:
+            central_action(low, high, ball, learner.discrete, action)
+        else:
+            draw_action(low, high, ball, learner.discrete, rng, action)
+        reward, over = step(world, state, action, x)
+        total += reward
+        h += 1
+    return total, h
+
+
+@either
+def train(world, state, start, p, learner, tau, rng, x, y, action):
+    """Play one episode and learn from each of its steps; return the partition and the number of steps.
+
+    `x`, `y` and `action` are room for an observation, the next one and an action, in the standard space.
+    """
+    h = 0
+    over = False
+    reset(world, state, start, x)
+    while h < learner.limit and not over:
+        ball = choose(p, learner, h, x, tau, rng)
+        draw_action(p.low, p.high, ball, learner.discrete, rng, action)
+        reward, over = step(world, state, action, y)
+        if learner.algorithm != RANDOM and learn_from(p, learner, h, ball, x, y, reward):
+            p = split(p, ball, learner.discrete, learner.random_ties, rng)
+        x, y = y, x
+        h += 1
+    return p, h
+
+
+class Run(NamedTuple):
+    """What the loop works on."""
+
+    learner: Learner
+    trainee: Partition  # P', which learns
+    best: Partition  # P, which is kept; AQL keeps its trainee
+    status: np.ndarray
+    history: np.ndarray
+
+
+@either
+def advance(world, starts, N, run, rng):
+    """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
+
+    It may stop and go on between any two episodes: what it needs to know is in `status`.  Returns both partitions.
+    """
+    learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
+    state, x, y, action = room(world), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
+    for i in range(len(starts)):
+        if status["episode"][0] == 0:
+            tau = status["tau"][0]
+            trainee, steps = train(world, state, starts[i], trainee, learner, tau, rng, x, y, action)
+            status["steps"][0] = steps
+        else:
+            total, steps = rollout(world, state, starts[i], trainee, learner, False, rng, x, action)
+            status["total"][0] += total
+            status["evaluation_steps"][0] += steps
+        status["episode"][0] += 1
+        if status["episode"][0] > N:
+            trainee, best = conclude(trainee, best, learner, N, status, run.history)
+    return trainee, best
+
+
+@either
+def rollouts(world, starts, p, learner, central, rng, rewards, steps):
+    """Write the sum of rewards and the number of steps of a rollout from each row of `starts`."""
+    state, x, action = room(world), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    for i in range(len(starts)):
+        rewards[i], steps[i] = rollout(world, state, starts[i], p, learner, central, rng, x, action)
+
+
+@entry
+def conclude(trainee, best, learner, N, statuses, history):
+    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
+    status = statuses[0]
+    mean = status.total / N
+    tau = status.tau
+    now = trainee.counts[ARMS]
+    if learner.algorithm >= SPAQL:
+        if status.seen == best.counts[ARMS] and now != status.seen:
+            status.seen = now
+        if status.iteration < 0 or mean >= status.best:
+            best = copy(trainee)
+            status.best = mean
+            status.tau = learner.tau_min
+            if status.iteration >= 0:
+                status.u = status.u**learner.d
+        else:
+            changed = (status.seen if learner.reset_machine else now) != best.counts[ARMS]
+            if not learner.heat_if_changed or (changed and status.tau < 10.0):
+                status.tau *= status.u
+            if learner.reset_machine:
+                exhausted = changed and now != status.seen
+            else:
+                exhausted = trainee.counts[SPLITS] - best.counts[SPLITS] > 2
+            if exhausted:
+                status.seen = best.counts[ARMS]
+                status.tau = learner.tau_min
+                trainee = copy(best)
+    else:
+        best = trainee
+        status.best = mean
+    if status.iteration >= 0:
+        row = history[status.iteration]
+        row.rewards = status.best
+        row.arms = best.counts[ARMS]
+        row.evaluations = mean
+        row.trainee_arms = now
+        row.tau = tau
+        row.steps = status.steps
+        row.evaluation_steps = status.evaluation_steps
+        status.evaluation_steps = 0
+    status.iteration += 1
+    status.episode = 0
+    status.total = 0.0
+    return trainee, best
+
+
+@entry
+def act(p, roots, points, discrete, central, rng, actions):
+    """Write the greedy policy's action at each of many points of the standard space."""
+    for i in range(len(points)):
+        ball = best_ball(p.cells, p.axes, roots[i], points[i])
+        if central:
+            central_action(p.low, p.high, ball, discrete, actions[i])
+        else:
+            draw_action(p.low, p.high, ball, discrete, rng, actions[i])

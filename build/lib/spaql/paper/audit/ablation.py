@@ -1,0 +1,117 @@
+"""The text's rules against the released program's, one at a time and all together."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from spaql.paper.audit.claims import load_claims
+from spaql.paper.audit.groups import gather, spell
+from spaql.paper.audit.measures import count_reached, summary_p
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.statistics import welch_holm
+from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY
+from spaql.policies.interval import paper_interval
+
+RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
+
+
+def is_long(job: Job) -> bool:
+    """Return whether a job has the ξ and N of the paper's long runs, whatever its rules."""
+    xis, evaluations = LONG_RUNS["xis"].get(job.system, {}), LONG_RUNS["evaluations"].get(job.system)
+    return xis.get(job.algorithm) == job.xi and job.evaluations == evaluations
+
+
+def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the effect of each rule of the released program, alone and all together, on the long runs.
+
+    A row a system, algorithm, rule and quantity ("rewards", "fresh", "arms"): the mean under the text's rules, the
+    mean under the rule, the difference with its 95 % interval, Welch's p corrected over the whole table, and whether
+    the rule changed nothing at all in any agent.
+    """
+    groups = {job: group for job, group in gather(records).items() if is_long(job)}
+    text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
+    pairs, cells = {}, {}
+    for job, group in groups.items():
+        base = job._replace(rules=SWITCHES["paper"])
+        if job == base or base not in text:
+            continue
+        for quantity in ("rewards", "fresh", "arms"):
+            key = job.system, job.algorithm, RULE_NAMES[job.rules], quantity
+            pairs[key] = group.column(quantity), text[base].column(quantity)
+            cells[key] = np.array_equal(group.curves, text[base].curves)
+    tests = welch_holm(pairs)
+    if not pairs:
+        raise ValueError("expected agents under the text's rules and under others, with the same K, N and ξ")
+    frame = pd.DataFrame(
+        [
+            dict(zip(("system", "algorithm", "rule", "quantity"), key, strict=True))
+            | {"text": other.mean(), "released": one.mean()}
+            | {"difference": tests[key].difference, "low": tests[key].low, "high": tests[key].high}
+            | {"p_holm": tests[key].p_holm, "same": cells[key]}
+            for key, (one, other) in pairs.items()
+        ]
+    )
+    ordered = {name: place for place, name in enumerate((*LEARNERS, *SWITCHES))}
+    return frame.sort_values(["system", "algorithm", "rule"], kind="stable", ignore_index=True, key=in_order(ordered))
+
+
+def in_order(places: dict[str, int]) -> Any:
+    """Return a sort key that puts what has a place there and leaves other columns as they are."""
+    return lambda column: column.map(places) if column.isin(places).all() else column
+
+
+def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
+    """Return how the learners end the ξ study on CartPole with ξ = 0, under the rules that were run."""
+    rows = [
+        {"algorithm": job.algorithm, "rules": RULE_NAMES[job.rules]}
+        | spell("rewards", paper_interval(group.rewards))
+        | spell("fresh", paper_interval(group.fresh))
+        for job, group in gather(records).items()
+        if (job.system, job.xi, job.algorithm in LEARNERS) == ("CartPole-v0", 0.0, True)
+        and job.iterations <= XI_STUDY["iterations"]
+    ]
+    ordered = {name: place for place, name in enumerate(LEARNERS)} | {"paper": 0, "ties": 1, "released": 2}
+    return pd.DataFrame(rows).sort_values(["algorithm", "rules"], ignore_index=True, key=in_order(ordered))
+
+
+def explanations(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the paper's numbers and counts next to ours under both whole sets of rules, every system and N run.
+
+    A row a claim and variant: the paper's value, ours with its interval, and two p-values, neither corrected: small
+    ones rule a variant out, large ones leave it in.  `p` is that of the claim's own test.  `p_shared`, for numbers,
+    takes the paper's agents to share their starts, so that their mean is known no better than one agent's: it asks
+    whether the paper's value could be one more of ours.
+    """
+    groups = gather(records)
+    rows = []
+    for claim in (claim for claim in load_claims() if claim["kind"] in ("number", "count")):
+        _, system, algorithm = claim["group"].split(", ")
+        for job, group in groups.items():
+            rules = RULE_NAMES[job.rules]
+            alike = ABLATION["like"].get(job.system, job.system), job.algorithm
+            xi = LONG_RUNS["xis"][system].get(algorithm, 0)
+            if rules not in ("paper", "released") or alike != (system, algorithm) or job.xi != xi:
+                continue
+            values = group.column(claim.get("column", "rewards"))
+            if claim["kind"] == "number":
+                ours, shared = paper_interval(values), one_more(values, claim["paper"])
+                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean, values.size)
+            else:
+                ours, _, (p,), *_ = count_reached(claim, values)
+                shared = np.nan
+            rows.append(
+                {"id": claim["id"], "rules": rules, "system": job.system, "N": job.evaluations}
+                | {"paper": claim["paper"], "half": claim.get("half", np.nan)}
+                | spell("ours", ours)
+                | {"p": p, "p_shared": shared}
+            )
+    return pd.DataFrame(rows)
+
+
+def one_more(values: np.ndarray, value: float) -> float:
+    """Return the p of a value as one more draw of what these were drawn from, by Student's prediction interval."""
+    spread = values.std(ddof=1) * np.sqrt(1 + 1 / values.size)
+    return float(2 * stats.t.sf(abs(value - values.mean()) / spread, values.size - 1)) if spread else float("nan")

@@ -1,0 +1,139 @@
+"""A fairer comparison with TRPO: crossings, samples to a threshold, equal budgets, probability of improvement."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.audit.ablation import RULE_NAMES, is_long
+from spaql.paper.audit.bias import KEPT_BEST
+from spaql.paper.audit.groups import Group, gather, spell
+from spaql.paper.audit.measures import first_crossing
+from spaql.paper.frames import histories
+from spaql.paper.runs import provenance
+from spaql.paper.runs.job import Record
+from spaql.paper.statistics import (
+    SOLVED,
+    bootstrap_weights,
+    percentile_interval,
+    probability_of_improvement,
+    samples_to_reach,
+)
+from spaql.paper.studies import LEARNERS
+from spaql.policies.interval import Interval, paper_interval
+
+THRESHOLDS = {"Pendulum-v1": (-900.0, -700.0, -500.0, -200.0), "CartPole-v0": (100.0, 150.0, 190.0, SOLVED)}
+
+BUDGET = 400_000  # samples each algorithm trains on
+
+
+def crossings(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the batch after which TRPO's mean curve first is not below SPAQL's or SPAQL-TS's, under their rules.
+
+    `lead` is how far those are ahead before: the difference of the mean rewards over the first 200 batches.
+    """
+    groups = gather(records)
+    rows = []
+    for job, group in groups.items():
+        rules = RULE_NAMES[job.rules]
+        if job.algorithm not in KEPT_BEST or rules not in ("paper", "released"):
+            continue
+        for trpo, baseline in groups.items():
+            if trpo.algorithm in provenance.TRPO and trpo.system == job.system:
+                found = spell("lead", early_lead(group, baseline)) | spell("batch", first_crossing(baseline, group))
+                names = {"system": job.system, "baseline": trpo.algorithm, "algorithm": job.algorithm, "rules": rules}
+                rows.append(names | found)
+    columns = ["system", "baseline", "algorithm", "rules"]
+    columns += [f"{name}{end}" for name in ("lead", "batch") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
+
+
+def early_lead(one: Group, other: Group) -> Interval:
+    """Return by how much the mean reward of a group exceeds another's over the first 200 batches, by bootstrap."""
+    rng = np.random.default_rng(0)
+    first, second = one.column("early"), other.column("early")
+    resampled = bootstrap_weights(rng, first.size) @ first - bootstrap_weights(rng, second.size) @ second
+    return percentile_interval(first.mean() - second.mean(), resampled)
+
+
+def compared(records: Iterable[Record]) -> list[Record]:
+    """Return the records of the comparison with TRPO: its own, and the long runs of the text on the same systems."""
+    return [
+        record
+        for record in records
+        if record.job.system in THRESHOLDS
+        and RULE_NAMES[record.job.rules] == "paper"
+        and (is_long(record.job) or record.job.algorithm in provenance.TRPO)
+    ]
+
+
+def samples_table(records: Iterable[Record], thresholds: dict[str, tuple[float, ...]] = THRESHOLDS) -> pd.DataFrame:
+    """Return how many samples the agents need to reach thresholds, counted as the paper does and in full.
+
+    `counted` is "training" or "all", which includes the evaluation rollouts that SPAQL's keep-the-best rule consumes.
+    (AQL does not use its rollouts, TRPO has none.)  `reached` is the share of agents that get there at all; `samples`
+    the median over agents, infinite if fewer than half do, with its bootstrap interval.
+    """
+    rng = np.random.default_rng(0)
+    rows = []
+    for (system, algorithm), cell in histories(compared(records)).groupby(["system", "algorithm"]):
+        agents = cell.agent.nunique()
+        drawn = rng.integers(agents, size=(9999, agents))
+        for threshold in thresholds[system]:
+            for counted in ("training", "all"):
+                own = counted == "all" and algorithm in KEPT_BEST
+                needed = samples_to_reach(cell, threshold, evaluations=own).fillna(np.inf).to_numpy()
+                found = percentile_interval(middle(needed), middle(needed[drawn]))
+                rows.append(
+                    {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
+                    | {"reached": np.isfinite(needed).mean()}
+                    | spell("samples", found)
+                )
+    return pd.DataFrame(rows)
+
+
+def middle(values: np.ndarray) -> np.ndarray:
+    """Return the upper median along the last axis, which is some agent's, so that infinities do no harm."""
+    return np.sort(values, axis=-1)[..., values.shape[-1] // 2]
+
+
+def at_budget(records: Iterable[Record], budget: int = BUDGET) -> pd.DataFrame:
+    """Return the reward reported once an agent has spent a budget of samples, training alone or everything counted."""
+    rows = []
+    for (system, algorithm), cell in histories(compared(records)).groupby(["system", "algorithm"]):
+        ordered = cell.sort_values(["agent", "iteration"])
+        for counted in ("training", "all"):
+            own = counted == "all" and algorithm in KEPT_BEST
+            spent = (ordered.steps + (ordered.evaluation_steps if own else 0)).groupby(ordered.agent).cumsum()
+            last = ordered[spent <= budget].groupby("agent").last()
+            rows.append(
+                {"system": system, "algorithm": algorithm, "counted": counted}
+                | {"iterations": last.iteration.median(), "agents": len(last)}
+                | spell("rewards", paper_interval(last.rewards))
+            )
+    return pd.DataFrame(rows)
+
+
+def improvement_table(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the probability that an agent of one algorithm beats one of another, with bootstrap intervals.
+
+    By the reported numbers and on fresh episodes; every pair of algorithms on a system once, ties half.
+    """
+    groups: dict[str, dict[str, Group]] = {}
+    for job, group in gather(compared(records)).items():
+        groups.setdefault(job.system, {})[job.algorithm] = group
+    rows = []
+    for system, cells in groups.items():
+        names = [name for name in (*provenance.TRPO, *reversed(LEARNERS), "Random") if name in cells]
+        for one, other in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
+            for quantity in ("rewards", "fresh"):
+                first, second = cells[one].column(quantity), cells[other].column(quantity)
+                rng = np.random.default_rng(0)
+                wins = (first[:, None] > second) + 0.5 * (first[:, None] == second)
+                a, b = bootstrap_weights(rng, first.size), bootstrap_weights(rng, second.size)
+                found = percentile_interval(probability_of_improvement(first, second), np.sum(a @ wins * b, axis=1))
+                rows.append(
+                    {"system": system, "first": one, "second": other, "quantity": quantity}
+                    | spell("probability", found)
+                )
+    return pd.DataFrame(rows)

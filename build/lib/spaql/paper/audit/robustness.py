@@ -1,0 +1,138 @@
+"""Policies under changed masses, lengths and noise: trees beside the network of a trained TRPO agent."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from spaql.checks import check_integer, check_number, check_seed
+from spaql.compiling import either
+from spaql.paper.runs.network import Network
+from spaql.policies.interval import paper_interval
+from spaql.policies.play import run_tree, world_of
+from spaql.policies.tree import Tree
+from spaql.systems import begin, episode_limit, make_env, move, observe, space_of, system_of
+
+
+@either
+def step_batch(world, states, starts, actions, observations, rewards, over):
+    """Begin an episode from each row of `starts`; if it has none, take a step of each episode that is not over.
+
+    Actions and observations are in the environment's units.
+    """
+    for i in range(len(states)):
+        if len(starts):
+            begin(world.system, starts[i], states[i])
+        elif not over[i]:
+            reward, over[i] = move(world.system, states[i], actions[i])
+            rewards[i] += reward
+        observe(world.system, states[i], observations[i])
+
+
+def run_network(
+    network: Network,
+    env: gym.Env,
+    starts: np.ndarray,
+    rng: np.random.Generator,
+    noise: ArrayLike = 0.0,
+    horizon: int = 200,
+) -> np.ndarray:
+    """Return the sums of rewards of an episode from each row of `starts`: the counterpart of `trees.run_tree`."""
+    space = space_of(env)
+    world = world_of(env, space)
+    count, dimensions = len(starts), len(space.centre)
+    noise = np.array(np.broadcast_to(np.asarray(noise, float), dimensions))
+    states, observations = np.empty((count, world.system.numbers)), np.empty((count, dimensions))
+    actions, rewards, over = np.zeros((count, 1)), np.zeros(count), np.zeros(count, bool)
+    world.call(step_batch, states, starts, actions, observations, rewards, over)
+    for _ in range(min(horizon, episode_limit(env) or horizon)):
+        if over.all():
+            break
+        if noise.any():
+            observations += noise * rng.standard_normal(observations.shape)
+        actions[:] = network.predict(observations)[0].reshape(count, -1)
+        world.call(step_batch, states, starts[:0], actions, observations, rewards, over)
+    return rewards
+
+
+def changed(system: str, mass: float = 1.0, length: float = 1.0) -> gym.Env:
+    """Return a system with another pole or pendulum.
+
+    Parameters
+    ----------
+    system
+        A Gymnasium id.
+    mass, length
+        Factors on the mass and on the length of the pole (the cart stays the same) or of the pendulum.
+    """
+    env = make_env(system)
+    mass, length = check_number("mass", mass, above=0.0), check_number("length", length, above=0.0)
+    known = system_of(env)
+    if known is None or known.vary is None:
+        raise ValueError(f"{system} has no pole or pendulum whose mass and length could be changed")
+    known.vary(env, mass, length)
+    return env
+
+
+def robustness(
+    policies: Mapping[str, Tree | Network],
+    system: str,
+    factors: Iterable[float] = (0.5, 0.75, 1, 1.5, 2),
+    noises: Iterable[float] = (0, 0.01, 0.02, 0.05, 0.1, 0.2),
+    episodes: int = 1000,
+    seed: int | np.random.SeedSequence = 0,
+) -> pd.DataFrame:
+    """Return the returns of policies on a system that is not quite the one they were made for.
+
+    All policies start from the same states, and act without chance: a tree takes the middle action of a leaf, a
+    network its most likely one.
+
+    Parameters
+    ----------
+    policies
+        Trees and networks, by name.
+    system
+        The Gymnasium id of the system they are for.
+    factors
+        By which the mass and, separately, the length of the pole or pendulum are multiplied.
+    noises
+        Standard deviations of the Gaussian noise added to what the policy sees of every observed variable at every
+        step, in the variable's own unit: 0.1 is 0.1 m, 0.1 m/s, 0.1 rad and 0.1 rad/s for the cart and its pole; 0.1
+        for sine and cosine and 0.1 rad/s for the pendulum.
+    episodes
+        For each number.
+    seed
+        Of the first states and of the noise.
+
+    Returns
+    -------
+    frame
+        A row a policy, change ("mass", "length", "noise") and value, with the mean return and the ends of its interval
+        (`mean`, `low`, `high`).
+
+    Examples
+    --------
+    >>> policy = agent.policy
+    >>> policies = {"full": policy.tree(), "small": policy.simplify(target=195).tree, "TRPO": trpo_network(job)}
+    >>> robustness(policies, "CartPole-v0").pivot(index=["change", "value"], columns="policy", values="mean")
+    """
+    usual = make_env(system)
+    first, noisy = check_seed(seed).spawn(2)
+    world = world_of(usual, space_of(usual))
+    starts = world.draw(np.random.default_rng(first), check_integer("episodes", episodes, at_least=2))
+    factored = list(itertools.product(("mass", "length"), factors))
+    cases = [(change, factor, changed(system, **{change: factor}), 0.0) for change, factor in factored]
+    cases += [("noise", noise, usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
+    rows = []
+    for name, policy in policies.items():
+        for change, value, env, noise in cases:
+            rng = np.random.default_rng(noisy)
+            if isinstance(policy, Network):
+                rewards = run_network(policy, env, starts, rng, noise)
+            else:
+                rewards = run_tree(policy, env, starts, rng, noise=noise).rewards
+            rows.append((name, change, float(value), *map(float, paper_interval(rewards))))
+    return pd.DataFrame(rows, columns=["policy", "change", "value", "mean", "low", "high"])

@@ -1,0 +1,208 @@
+"""How fast it is, as ratios within one run: the table of `make bench`."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from spaql.agent import Agent
+from spaql.algorithms import AQL, SPAQL
+from spaql.compiling import either
+from spaql.paper.runs.job import ALGORITHMS
+from spaql.paper.runs.provenance import default_store, provenance
+from spaql.paper.runs.runner import run
+from spaql.paper.studies import LONG_RUNS, TRPO_RUNS, make_jobs
+from spaql.policies.play import world_of
+from spaql.progress import progress
+from spaql.systems import episode_limit, make_env, reset, room, space_of, step
+
+
+@either
+def random_rollouts(world, starts, limit, rng):
+    """Play rollouts of uniformly drawn actions; return the number of steps and the sum of rewards."""
+    state, x, action = room(world), np.empty(len(world.space.centre)), np.empty(len(world.space.action_half))
+    steps, total = 0, 0.0
+    for i in range(len(starts)):
+        reset(world, state, starts[i], x)
+        for _ in range(limit):
+            for j in range(action.size):
+                if world.space.actions:
+                    action[j] = float(int(world.space.actions * rng.random()))
+                else:
+                    action[j] = 2.0 * rng.random() - 1.0
+            reward, over = step(world, state, action, x)
+            total += reward
+            steps += 1
+            if over:
+                break
+    return steps, total
+
+
+def seconds(function: Callable) -> tuple[float, object]:
+    """Return the wall time a call took, and its result."""
+    before = time.perf_counter()
+    result = function()
+    return time.perf_counter() - before, result
+
+
+def random_step(env_id: str, total: int = 4_000_000) -> float:
+    """Return the seconds a step of random rollouts takes on the compiled system."""
+    env = make_env(env_id)
+    world, limit, rng = world_of(env, space_of(env)), episode_limit(env), np.random.default_rng(0)
+    first = world.draw(rng, 100)
+    taken, _ = world.call(random_rollouts, first, limit, rng)
+    starts = world.draw(rng, total * len(first) // taken)
+    wall, (steps, _) = seconds(lambda: world.call(random_rollouts, starts, limit, rng))
+    return wall / steps
+
+
+def gymnasium_step(env_id: str, total: int = 20_000) -> float:
+    """Return the seconds Gymnasium's own step takes, without its wrappers, resets or a policy."""
+    env = make_env(env_id).unwrapped
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    return seconds(lambda: [env.step(action) for _ in range(total)])[0] / total
+
+
+def learning_step(agent: Agent, iterations: int, evaluations: int) -> float:
+    """Return the seconds an environment step of learning takes, training and evaluation together."""
+    done = len(agent.history)
+    wall, _ = seconds(lambda: agent.learn(iterations, evaluations))
+    history = agent.history[done:]
+    return wall / (history.steps.sum() + history.evaluation_steps.sum())
+
+
+def second_start() -> float:
+    """Return the seconds from the start of a process to the end of its first Pendulum iteration, with a warm cache."""
+    script = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(1)"
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, check=True)
+    return seconds(lambda: subprocess.run(command, check=True))[0]
+
+
+def parallel_speed() -> float:
+    """Return how much faster two threads compute some agents than one."""
+    jobs = make_jobs(["SPAQL"], ["Pendulum-v1", "CartPole-v0"], [4], agents=10, iterations=300, evaluations=20)
+    run(jobs[:1] + jobs[-1:], store=None, progress_bar=False)
+    one, two = (seconds(lambda w=w: run(jobs, workers=w, store=None, progress_bar=False))[0] for w in (1, 2))
+    return one / two
+
+
+def trpo_speed(env_id: str, iterations: int = 4) -> tuple[float, float, dict[str, float]]:
+    """Return TRPO's samples a second on the compiled environments and on SB3's, and where the time of the first goes.
+
+    Both train the same number of environments with the same settings.
+    """
+    from stable_baselines3.common.env_util import make_vec_env
+
+    from spaql.paper.runs.trpo import CompiledVecEnv, make_trpo
+    from spaql.paper.runs.trpo_settings import SETTINGS
+
+    settings = SETTINGS["TRPO"][env_id]
+    samples = iterations * settings["n_envs"] * settings["n_steps"]
+    pace, spent = [], {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of CartPole-v0
+        theirs = make_vec_env(env_id, settings["n_envs"], seed=0)
+    for env in (theirs, CompiledVecEnv(env_id, settings["n_envs"], 0)):
+        agent = make_trpo(env, "TRPO", env_id, seed=0)
+        agent.learn(settings["n_envs"] * settings["n_steps"])  # warm
+        spent = {"environments": 0.0, "updates": 0.0}
+        clocked(env, "step_wait", spent, "environments")
+        clocked(agent, "train", spent, "updates")
+        wall, _ = seconds(lambda agent=agent: agent.learn(samples))
+        pace.append(samples / wall)
+    shares = {name: part / wall for name, part in spent.items()}
+    return pace[1], pace[0], shares | {"policy and bookkeeping": 1.0 - sum(shares.values())}
+
+
+def clocked(owner: object, method: str, spent: dict[str, float], name: str) -> None:
+    """Let every call of a method add its wall time to `spent`."""
+    original = getattr(owner, method)
+
+    def timed(*arguments):
+        wall, result = seconds(lambda: original(*arguments))
+        spent[name] += wall
+        return result
+
+    setattr(owner, method, timed)
+
+
+def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
+    """Measure; yield what was measured, the figure, the bound, and whether it holds."""
+    for env_id in ("Pendulum-v1", "CartPole-v0"):
+        base, evaluations = random_step(env_id), LONG_RUNS["evaluations"][env_id]
+        for name, xi in LONG_RUNS["xis"][env_id].items():
+            algorithm = ALGORITHMS[name]
+            algorithm(env_id, xi=xi, seed=0).learn(2, 2)  # so that nothing compiles while the clock runs
+            agent = algorithm(env_id, xi=xi, seed=0)
+            pace = learning_step(agent, iterations, evaluations)
+            bound = 4.0 if algorithm is AQL else 2.0
+            what = f"{algorithm.__name__} on {env_id}: a step, against a step of random rollouts ({base * 1e9:.0f} ns)"
+            yield what, f"{pace / base:.2f}×", f"≤ {bound:g}×", pace / base <= bound
+            if algorithm is AQL and env_id == "Pendulum-v1":
+                megabytes = sum(array.nbytes for array in agent._trainee[:-1]) / 1e6
+                yield (
+                    f"AQL on {env_id}: memory of {agent.arms:,} arms",
+                    f"{megabytes:.0f} MB",
+                    "≤ 60 MB",
+                    megabytes <= 60,
+                )
+            if algorithm is SPAQL and env_id == "Pendulum-v1":
+                ratio = gymnasium_step(env_id) / pace
+                yield f"SPAQL on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
+    early = late = 0.0
+    for seed in range(5):
+        agent = SPAQL("Pendulum-v1", xi=4, seed=seed).learn(50)
+        early += learning_step(agent, 100, 20)
+        agent.learn(iterations - 200)
+        late += learning_step(agent, 100, 20)
+    yield (
+        f"SPAQL on Pendulum-v1: a step at iteration {iterations} against 100",
+        f"{late / early:.2f}×",
+        "≤ 1.5×",
+        late <= 1.5 * early,
+    )
+    if (os.cpu_count() or 1) > 1:
+        ratio = parallel_speed()
+        yield "20 SPAQL agents: two workers against one", f"{ratio:.2f}×", "≥ 1.8×", ratio >= 1.8
+    start = second_start()
+    yield "second start of a process, to the end of one Pendulum iteration", f"{start:.1f} s", "≤ 3 s", start <= 3
+    if importlib.util.find_spec("sb3_contrib") is not None:
+        for env_id in TRPO_RUNS["systems"]:
+            ours, theirs, shares = trpo_speed(env_id)
+            went = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+            yield (
+                f"TRPO on {env_id}, {ours:,.0f} samples/s ({went}): against SB3's own environments",
+                f"{ours / theirs:.2f}×",
+                "≥ 1.5×",
+                ours >= 1.5 * theirs,
+            )
+
+
+def markdown(measured: list[list]) -> str:
+    """Return the table of what was measured."""
+    lines = ["| what | measured | bound | |", "|---|---|---|---|"]
+    for what, figure, bound, holds in measured:
+        lines.append(f"| {what} | {figure} | {bound} | {'holds' if holds else 'misses'} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure with a progress bar, print the table, and keep it with the results, where the book finds it."""
+    path = default_store() / "bench.json"
+    path.parent.mkdir(exist_ok=True)
+    measured = []
+    with progress(0, "bench", unit="row") as bar:
+        for row in rows():
+            measured.append([*row[:3], bool(row[3])])
+            bar.update()
+    source = provenance()
+    path.write_text(json.dumps({"rows": measured, "provenance": source}, indent=1, ensure_ascii=False) + "\n")
+    print(f"One core of {source['machine']}, warm cache; ratios are within this run.\n\n{markdown(measured)}")

@@ -1,0 +1,1 @@
+"""What makes the book: numbers for its pages, help for its notebooks, data for its explorer."""

@@ -1,0 +1,103 @@
+"""What the notebooks share: loading or computing their agents, and saying where the numbers come from.
+
+What `results/` holds is loaded; whatever else a notebook is asked for is computed, and kept beside the book.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from spaql.paper.runs import provenance as origin
+from spaql.paper.runs.job import FRESH, Job, Record
+from spaql.paper.runs.runner import load_stored, run
+from spaql.paper.studies import SEED, make_jobs, scale_of
+from spaql.paper.tables.results import groups_frame
+from spaql.paper.tables.table import Table
+from spaql.rules import RULES
+
+STARTED = time.perf_counter()
+
+
+def own_store() -> Path:
+    """Return the folder in which runs with other parameters than the published ones are kept.
+
+    The environment variable SPAQL_RUNS names another one than _build/runs.
+    """
+    return Path(os.environ.get("SPAQL_RUNS", (origin.repository() or Path()) / "_build" / "runs")) / "results"
+
+
+def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
+    """Return the records of these agents: published ones loaded, others computed once and kept for the next time.
+
+    Parameters
+    ----------
+    jobs
+        The agents.
+    workers
+        How many to compute at a time; 0 for one a core.
+    """
+    jobs = list(jobs)
+    published, missing = load_stored(jobs, origin.default_store(), repair=False)
+    computed = run(missing, workers=workers or None, store=own_store()) if missing else []
+    records = published | {record.job: record for record in computed}
+    return [records[job] for job in jobs]
+
+
+def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
+              rules: str = "paper", fresh: int = FRESH) -> list[Job]:  # fmt: skip
+    """Return the agents of a system's long runs: each learner with its ξ, and Random."""
+    jobs = []
+    for algorithm, xi in {"Random": 0, **xis}.items():
+        jobs += make_jobs([algorithm], [system], [xi], agents, iterations, evaluations, seed, rules, fresh, record=True)
+    return jobs
+
+
+def trpo_jobs(system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH):
+    """Return the agents of the baseline, with the published root seed; none if `agents` is 0."""
+    if agents == 0:
+        return []
+    return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
+
+
+def provenance(records: Iterable[Record], name: str) -> Table:
+    """Return where the numbers of a notebook come from: its closing block."""
+    records = list(records)
+    table = groups_frame(records)
+    scale = scale_of(record.job for record in records)
+    commits, dates, versions, machines = set(), set(), set(), set()
+    for record in records:
+        source = stored_source(record.job)
+        commits.add(source["commit"][:10] + source["commit"][40:])
+        dates.add(source["date"][:10])
+        machines.add(source["machine"])
+        versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
+    wall = time.perf_counter() - STARTED
+    note = (
+        f"Scale: {scale}. Rules: {named_rules(records)}. Computed on {' and '.join(sorted(dates))} by commit "
+        f"{' and '.join(sorted(commits))}, on a machine with {' and '.join(sorted(machines))}; "
+        f"{'; or '.join(sorted(versions))}. Every agent has its own streams, spawned from the root seed. "
+        f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
+    )
+    return Table(table, "Where these numbers come from", name, note)
+
+
+def named_rules(records: Iterable[Record]) -> str:
+    """Return the names of the rules of records; of a mixture, what differs from the text's."""
+    names = []
+    for rules in dict.fromkeys(record.job.rules for record in records):
+        known = [name for name, choice in RULES.items() if choice == rules]
+        different = {key: value for key, value in rules._asdict().items() if value != getattr(RULES["paper"], key)}
+        names.append(known[0] if known else "paper with " + ", ".join(f"{k}={v!r}" for k, v in different.items()))
+    return "; ".join(names)
+
+
+def stored_source(job: Job) -> dict:
+    """Return the provenance of the stored record that `gather` returned, published or not."""
+    for store in (origin.default_store(), own_store()):
+        with contextlib.suppress(FileNotFoundError, store.Damaged):
+            source = store.read_record(store.record_path(store, job))[1]["provenance"]
+            if source.get("numerics", 1) == origin.numerics(job):
+                return source
+    raise FileNotFoundError(f"{job} is not stored")

@@ -1,0 +1,214 @@
+"""The numbers, tables and drawings of the book's prose pages, made from code and stored results.
+
+Pages write `{{ name }}` where one of them goes.  Nothing is computed here, only loaded and formatted.
+"""
+
+import importlib.metadata
+import inspect
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from spaql.algorithms import SPAQLTS
+from spaql.paper.audit import claims, judge
+from spaql.paper.bench import markdown
+from spaql.paper.figures import domains, learning, style
+from spaql.paper.frames import finals, histories
+from spaql.paper.labels import SYSTEM_NAMES
+from spaql.paper.runs import trpo_settings as settings
+from spaql.paper.runs.job import Record
+from spaql.paper.runs.provenance import default_store
+from spaql.paper.runs.runner import load_stored
+from spaql.paper.statistics import SOLVED
+from spaql.paper.studies import LEARNERS, LONG_RUNS, paper_jobs
+from spaql.paper.tables.results import parameter_table
+from spaql.paper.tables.table import Table, number, plus_minus, spread
+
+PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
+            "papermill", "jupyter-book")  # fmt: skip
+
+DRAWINGS = {
+    "domain_covering": "A ball with the Euclidean norm (left), and seven balls of half its radius that cover it "
+    "(right): the domain "
+    "of the large one is then empty (the paper's Figure 11).",
+    "domain_neighbours": "One of the seven is covered in its turn (left). Its neighbours keep what the smallest "
+    "balls do not hold: the parts "
+    "in full colour are their domains (right) (the paper's Figure 12).",
+    "domain_disjoint": "With the infinity norm the balls are boxes and a covering can be disjoint: a ball's "
+    "domain is all of it before it is "
+    "split, and nothing afterwards (the paper's Figure 13).",
+}  # fmt: skip
+
+
+def stored(study: str) -> list[Record]:
+    """Return the records of one of the paper's studies, all of them."""
+    jobs = paper_jobs(study)
+    records, missing = load_stored(jobs, default_store(), repair=False)
+    if missing:
+        raise RuntimeError(
+            f"{len(missing)} agents of the study {study!r} are not stored: spaql reproduce --study {study}"
+        )
+    return [records[job] for job in jobs]
+
+
+def save(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str:
+    """Write a figure for the book; return the lines that show it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with plt.rc_context(style.SETTINGS):
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+    label = f"fig-{name.replace('_', '-')}"
+    return f"```{{figure}} drawn/{name}.svg\n:name: {label}\n:alt: {alt}\n\n{caption}\n```\n"
+
+
+def glance_figure(records: Iterable[Record]) -> Figure:
+    """Return the figure of the home page and the README: the paper's algorithms on CartPole."""
+    chosen = [r for r in records if r.job.system == "CartPole-v0" and r.job.algorithm != "TRPO tuned"]
+    return learning.batches(histories(chosen), arms=False)
+
+
+def glance_table(ends: pd.DataFrame) -> Table:
+    """Return the results of all systems in brief."""
+    rows = []
+    for (system, algorithm), mine in ends.groupby(["system", "algorithm"], sort=False):
+        paper = claims.paper_results().get(system, {}).get(algorithm, {})
+        rows.append(
+            {
+                "system": SYSTEM_NAMES[system],
+                "": algorithm,
+                "reward": spread(mine.rewards, 1),
+                "paper": plus_minus(*paper["rewards"], 1) if paper else "",
+                "fresh episodes": spread(mine.fresh, 1),
+                "arms": number(mine.arms.mean(), 0) if algorithm in LEARNERS else "",
+            }
+        )
+    caption = "Rewards at the end of training (± 95 % interval), ours and the paper's; on fresh episodes; arms"
+    return Table(pd.DataFrame(rows), caption, "tab-glance")
+
+
+def glance_text(ends: pd.DataFrame) -> str:
+    """Return the answer in a few sentences."""
+    chosen = ends.set_index(["system", "algorithm"]).sort_index()
+
+    def mean(system: str, algorithm: str, column: str = "rewards", digits: int = 0) -> str:
+        return number(chosen.loc[(system, algorithm), column].mean(), digits)
+
+    cart, pendulum = "CartPole-v0", "Pendulum-v1"
+    solved = (chosen.loc[(cart, "SPAQL-TS"), "rewards"] >= SOLVED).sum()
+    solved_fresh = (chosen.loc[(cart, "SPAQL-TS"), "fresh"] >= SOLVED).sum()
+    return (
+        f"SPAQL-TS solves CartPole: {solved} of its {len(chosen.loc[(cart, 'SPAQL-TS')])} agents by the paper's "
+        f"measure, {solved_fresh} on episodes that had no part in choosing them. With "
+        f"{mean(cart, 'SPAQL-TS', 'arms')} arms it earns {mean(cart, 'SPAQL-TS', digits=1)} of 200, beside "
+        f"{mean(cart, 'TRPO', digits=1)} of TRPO and {mean(cart, 'AQL', digits=1)} of AQL. "
+        f"On Pendulum TRPO ends far ahead: {mean(pendulum, 'TRPO')}, against {mean(pendulum, 'SPAQL')} of SPAQL and "
+        f"{mean(pendulum, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(pendulum, 'AQL')}) is little better than Random "
+        f"({mean(pendulum, 'Random')}). "
+        f"What the paper reports of SPAQL, as we do here, is the best of up to {LONG_RUNS['iterations']:,} noisy "
+        f"means; fresh episodes give less, {mean(pendulum, 'SPAQL', 'fresh')} instead of {mean(pendulum, 'SPAQL')} on "
+        f"Pendulum."
+    )
+
+
+def cost_text(ends: dict[str, pd.DataFrame]) -> str:
+    """Say what the paper's runs cost."""
+    ours = pd.concat([ends["xi"], ends["long"]])
+    steps = int((ours.steps + ours.evaluation_steps).sum())
+    return (
+        f"The paper's runs of AQL, SPAQL, SPAQL-TS and Random are {len(ours):,} agents and {steps / 1e9:.2f} · 10⁹ "
+        f"environment steps, {100 * ours.evaluation_steps.sum() / steps:.0f} % of them in evaluation rollouts. "
+        f"They took {ours.wall.sum() / 60:.0f} worker-minutes, {ours.wall.sum() / steps * 1e9:.0f} worker-seconds a "
+        f"billion steps. The {len(ends['trpo'])} agents of TRPO took "
+        f"{ends['trpo'].wall.sum() / 3600:.1f} worker-hours (on a machine that had other "
+        f"work too), nearly all of it in torch."
+    )
+
+
+def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
+    """Return what every study consists of and what it took."""
+    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation"}
+    rows = []
+    for study, frame in ends.items():
+        for system, group in frame.groupby("system", sort=False):
+            steps = (group.steps + group.evaluation_steps).sum()
+            rows.append(
+                {
+                    "study": names[study],
+                    "system": SYSTEM_NAMES.get(system, system),
+                    "agents": f"{len(group):,}",
+                    "environment steps": number(steps, 0),
+                    "worker-seconds": number(group.wall.sum(), 0),
+                }
+            )
+    return Table(pd.DataFrame(rows), "The stored runs, and what they took", "tab-studies")
+
+
+def bench_table() -> str:
+    """Return what `make bench` last measured, and where."""
+    kept = json.loads((default_store() / "bench.json").read_text())
+    source = kept["provenance"]
+    about = f"Measured on one core of {source['machine']}, at commit {source['commit'][:10]}."
+    return f"{markdown(kept['rows'])}\n\n{about}"
+
+
+def defaults_text() -> str:
+    """Return the parameters of SPAQL-TS that no study changes."""
+    symbols = {"tau_min": "$\\tau_{min}$", "u": "$u$", "d": "$d$", "lam": "$\\lambda$ (SPAQL-TS only)"}
+    signature = inspect.signature(SPAQLTS.__init__).parameters
+    return ", ".join(f"{symbol} = {signature[name].default:g}" for name, symbol in symbols.items())
+
+
+def trpo_settings() -> Table:
+    """Return TRPO's settings."""
+    columns = {
+        f"{algorithm}, {SYSTEM_NAMES[system]}": {name: str(value) for name, value in settings.items()}
+        for algorithm, systems in settings.SETTINGS.items()
+        for system, settings in systems.items()
+    }
+    frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
+    return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)
+
+
+def versions_table() -> Table:
+    """Return the versions this book was built with."""
+    rows = [(name, importlib.metadata.version(name)) for name in PACKAGES]
+    return Table(
+        pd.DataFrame(rows, columns=["package", "version"]), "Versions this book was built with", "tab-versions"
+    )
+
+
+def substitutions(folder: Path) -> dict[str, str]:
+    """Return what the pages may name; figures are written to a folder."""
+    records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
+    ends = {study: finals(group) for study, group in records.items()}
+    brief = pd.concat([ends["long"], ends["trpo"]])
+    order = list(dict.fromkeys(ends["long"].system))
+    brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
+    drawn = {
+        name: save(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
+        for name, caption in DRAWINGS.items()
+    }
+    caption = "CartPole: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
+    return drawn | {
+        "claims_summary": f"**{judge.summary(judge.verdicts())}**",
+        "glance_text": glance_text(brief),
+        "glance": glance_table(brief).myst(),
+        "glance_figure": save(
+            glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
+            "Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on CartPole against batches of samples."
+        ),
+        "cost": cost_text(ends),
+        "studies": studies_table(ends).myst(),
+        "bench": bench_table(),
+        "defaults": defaults_text(),
+        "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
+        "parameters_long": parameter_table(
+            "long", "The long runs (the paper's Table 3; ξ from the authors' program)", "tab-parameters-long"
+        ).myst(),
+        "trpo_deviations": "- " + inspect.getdoc(settings).split("\n\n- ")[1],
+        "trpo_settings": trpo_settings().myst(),
+        "versions": versions_table().myst(),
+    }  # fmt: skip

@@ -1,0 +1,148 @@
+"""`spaql run`: papermill with its parameters checked first."""
+
+import ast
+import difflib
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from spaql.checks import check_integer
+from spaql.paper.runs.provenance import repository
+from spaql.paper.studies import SCALES
+from spaql.rules import check_rules
+
+try:
+    import nbformat
+    import papermill
+except ImportError as error:
+    raise ImportError("running a notebook needs papermill: pip install 'spaql[book]'") from error
+
+logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
+
+
+class Refused(ValueError):
+    """A notebook or a parameter that cannot be run, before anything was."""
+
+
+def read_value(text: str) -> Any:
+    """Return the value of a parameter on the command line: a number, a list, true or false, or the text itself."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
+
+
+def find_notebook(name: str) -> Path:
+    """Return the path of a notebook, given that or the beginning of its name."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.suffix == ".ipynb":
+        raise Refused(f"there is no file {name}")
+    known = sorted((repository() / "notebooks").glob("*.ipynb")) if repository() else []
+    found = [known_path for known_path in known if known_path.stem.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    names = [known_path.stem for known_path in found or known]
+    if found:
+        raise Refused(f"{name!r} is the beginning of several notebooks: {', '.join(names)}")
+    near = difflib.get_close_matches(name, names, 1, 0.3)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    raise Refused(f"there is no notebook {name!r}{hint} The notebooks: {', '.join(names)}")
+
+
+def declared_parameters(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a notebook: for each its default, its type's name and its help."""
+    declared = papermill.inspect_notebook(str(path))
+    return {
+        name: {
+            "default": ast.literal_eval(entry["default"]),
+            "type": entry["inferred_type_name"],
+            "help": entry["help"],
+        }
+        for name, entry in declared.items()
+    }
+
+
+def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
+    """Return a value for a parameter, or say why it cannot be one."""
+
+    def is_number(x: Any) -> bool:
+        return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+    expected = {
+        "int": ("a whole number", lambda x: isinstance(x, int) and not isinstance(x, bool)),
+        "float": ("a number", is_number),
+        "bool": ("true or false", lambda x: isinstance(x, bool)),
+        "str": ("text", lambda x: isinstance(x, str)),
+        "list": ("a list of numbers, as [0, 4, 40]", lambda x: isinstance(x, list) and x and all(map(is_number, x))),
+    }
+    words, holds = expected[like["type"]]
+    if not holds(value):
+        raise Refused(f"parameter {name} must be {words}, not {value!r} ({like['help']})")
+    try:
+        if like["type"] == "int":
+            check_integer(name, value, at_least=1 if like["default"] > 0 and not name.startswith("trpo") else 0)
+        if name == "rules":
+            check_rules(value)
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    return value
+
+
+def check_parameters(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters given for a notebook, or say which one it does not have or cannot take."""
+    declared = declared_parameters(path)
+    for name in given:
+        if name not in declared:
+            near = difflib.get_close_matches(name, declared, 1, 0.4)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            raise Refused(f"{path.stem} has no parameter {name!r}{hint} It has {', '.join(declared)}")
+    return {name: check_parameter(name, value, declared[name]) for name, value in given.items()}
+
+
+def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
+    """Return what a smaller scale changes in the parameters of a notebook."""
+    declared = declared_parameters(path)
+    study = nbformat.read(path, as_version=4).metadata.get("spaql", {}).get("study")
+    if study is None:
+        raise Refused(f"{path.name} says no study in its metadata, so that no scale is known for it: leave --scale out")
+    changed = {name: list(value) if isinstance(value, tuple) else value for name, value in SCALES[scale][study].items()}
+    changed |= {f"trpo_{name}": value for name, value in SCALES[scale]["trpo"].items()}
+    return {name: value for name, value in changed.items() if name in declared}
+
+
+def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output: Path | None = None) -> Path:
+    """Run a notebook with parameters that are checked first; say what differs from the published run.
+
+    Parameters
+    ----------
+    name
+        A path, or the beginning of a notebook's name, as "02".
+    given
+        Parameters and their values.
+    scale
+        "paper", "quick" or "smoke": what is not given is set for that scale.
+    output
+        Where to write the executed notebook; a file beside the book if not given.
+    """
+    path = find_notebook(name)
+    parameters = check_parameters(path, (scale_parameters(path, scale) if scale != "paper" else {}) | given)
+    declared = declared_parameters(path)
+    different = [
+        {"parameter": name, "published": entry["default"], "this run": parameters[name], "": entry["help"]}
+        for name, entry in declared.items()
+        if name in parameters and parameters[name] != entry["default"]
+    ]
+    if different:
+        print(f"{path.stem} with other parameters than the published run:")
+        print(pd.DataFrame(different).to_string(index=False))
+    else:
+        print(f"{path.stem} with the parameters of the published run")
+    output = output or (repository() or Path()) / "_build" / "runs" / f"{path.stem}.ipynb"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    papermill.execute_notebook(str(path), str(output), parameters, cwd=str(path.parent), progress_bar=True)
+    return output

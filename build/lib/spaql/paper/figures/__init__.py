@@ -1,0 +1,12 @@
+"""One function a figure, one style: data in, a matplotlib figure out.
+
+Every algorithm has one colour, one line and one marker in every figure of the book; they stay apart in grey and for
+colour-blind readers.  Figures are as wide as a column of text, with their panels one below the other, so that they can
+be read on a phone; their background is white, also on a dark page.
+"""
+
+from spaql.paper.figures import audit, domains, policies
+from spaql.paper.figures.learning import batches, episodes, learning_curves, xi_effect
+from spaql.paper.figures.style import use_svg
+
+__all__ = ["audit", "batches", "domains", "episodes", "learning_curves", "policies", "use_svg", "xi_effect"]

@@ -1,0 +1,131 @@
+"""The figures of the audit: frames of `spaql.claims` and `spaql.audit` in, a matplotlib figure out."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE
+from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.labels import STYLES, SYSTEM_NAMES
+from spaql.paper.studies import LEARNERS, SWITCHES
+
+# A shape and a colour a verdict; the colours stay apart in grey.
+VERDICTS = {
+    HOLDS: ("o", "#00664b"),
+    DIFFERS: ("X", "#d55e00"),
+    INCONCLUSIVE: ("D", "#e6b84a"),
+    NOT_COMPARABLE: ("_", "#8c8c8c"),
+}
+
+HYPOTHESES = {  # torque, starts: colour, marker
+    ("two-way", "independent"): ("#0072b2", "o"),
+    ("two-way", "shared"): ("#56b4e9", "s"),
+    ("one-way", "independent"): ("#d55e00", "^"),
+    ("one-way", "shared"): ("#e6b84a", "D"),
+}
+
+
+def verdict_map(frame: pd.DataFrame) -> Figure:
+    """Show the verdict on every claim, a row each in the order of the table."""
+    figure, grid = new_figure(1, height=0.195 * len(frame))
+    axes = grid[0, 0]
+    for verdict, (marker, colour) in VERDICTS.items():
+        chosen = np.flatnonzero(frame.verdict == verdict)
+        columns = np.full(chosen.size, list(VERDICTS).index(verdict))
+        size = 70 if marker == "_" else 46
+        axes.scatter(columns, chosen, marker=marker, color=colour, s=size, zorder=3)
+    for place, (_, row) in enumerate(frame.iterrows()):
+        way = {"up": " ▲", "down": " ▼"}.get(row.direction, "")
+        axes.text(-0.35, place, row.id + way, ha="right", va="center", fontsize=8)
+    axes.set(xlim=(-0.5, len(VERDICTS) - 0.5), ylim=(len(frame) - 0.4, -0.6), yticks=[])
+    axes.set_xticks(range(len(VERDICTS)), ["holds", "differs", "incon-\nclusive", "not com-\nparable"])
+    axes.xaxis.tick_top()
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.hlines(np.arange(len(frame)), -0.3, len(VERDICTS) - 0.7, color="#eeeeee", linewidth=0.8, zorder=1)
+    axes.grid(visible=False)
+    return figure
+
+
+def bias(frame: pd.DataFrame) -> Figure:
+    """Show what is reported and what the same policy earns afresh, a row an algorithm, system and N."""
+    figure, grid = new_figure(1, 2, height=0.34 * len(frame) / 1.6 + 1.2)
+    kinds = {"CartPole": frame.system == "CartPole-v0", "Pendulum": frame.system != "CartPole-v0"}
+    for axes, (name, chosen) in zip(grid[0], kinds.items(), strict=True):
+        rows = frame[chosen].reset_index(drop=True)
+        for place, row in rows.iterrows():
+            colour = STYLES[row.algorithm].colour
+            axes.plot([row.fresh, row.reported], [place, place], color=colour, linewidth=1.5, zorder=2)
+            for column, face in (("reported", "white"), ("fresh", colour)):
+                bars = [[row[column] - row[f"{column}_low"]], [row[f"{column}_high"] - row[column]]]
+                axes.errorbar(row[column], place, xerr=bars, color=colour, marker=STYLES[row.algorithm].marker, ms=6,
+                              mfc=face, capsize=2, zorder=3)  # fmt: skip
+        five = {True: ", five torques", False: ""}
+        labels = [f"{row.algorithm}{five['Discrete' in row.system]}\nN = {row.N}" for row in rows.itertuples()]
+        axes.set_yticks(range(len(rows)), labels, fontsize=8.5)
+        axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel="cumulative reward")
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, name)
+    for face, label in (("white", "reported: best mean so far"), ("#555555", "the same policy, fresh episodes")):
+        grid[0, 0].plot([], [], color="#555555", marker="o", mfc=face, linestyle="", label=label)
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
+    """Show what each rule of the released program changes, as differences from the text's rules with 95 % intervals."""
+    rows = frame[frame.quantity == quantity]
+    systems = list(dict.fromkeys(rows.system))
+    rules = [rule for rule in SWITCHES if rule in set(rows.rule)]
+    figure, grid = new_figure(1, len(systems), height=0.5 * len(rules) + 0.6, sharey=True)
+    for axes, system in zip(grid[0], systems, strict=True):
+        here = rows[rows.system == system]
+        axes.axvline(0, color="#555555", linewidth=1)
+        for shift, algorithm in zip((-0.22, 0, 0.22), LEARNERS, strict=True):
+            mine, style = here[here.algorithm == algorithm], STYLES[algorithm]
+            y = [rules.index(rule) + shift for rule in mine.rule]
+            bars = [mine.difference - mine.low, mine.high - mine.difference]
+            axes.errorbar(mine.difference, y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
+                          capsize=2, label=algorithm)  # fmt: skip
+        axes.set_yticks(range(len(rules)), [rule.replace("_", " ") for rule in rules])
+        axes.set(ylim=(len(rules) - 0.5, -0.5), xlabel=f"change of {quantity}")
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, SYSTEM_NAMES[system])
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def random_hypotheses(frame: pd.DataFrame, paper: tuple[float, float]) -> Figure:
+    """Show the mean and the half-interval of Random's row under each hypothesis, beside the paper's."""
+    figure, grid = new_figure(1, height=3.2)
+    axes = grid[0, 0]
+    for (torque, starts), cell in frame.groupby(["torque", "starts"], sort=False):
+        colour, marker = HYPOTHESES[torque, starts]
+        axes.scatter(cell["mean"], cell.half, s=9, alpha=0.45, color=colour, marker=marker, linewidth=0,
+                     label=f"{torque} torque, {starts} starts", rasterized=True)  # fmt: skip
+    axes.plot(*paper, marker="*", ms=16, color="black", linestyle="", label="the paper's row", zorder=5)
+    axes.set(xlabel="mean reward of 20 agents", ylabel="half-interval", ylim=(0, None))
+    legend_above(figure, axes)
+    for handle in figure.legends[0].legend_handles:
+        if hasattr(handle, "set_sizes"):
+            handle.set_sizes([36])
+            handle.set_alpha(1)
+    return figure
+
+
+def improvement(frame: pd.DataFrame, quantity: str = "fresh") -> Figure:
+    """Show the probability that an agent of one algorithm beats one of another, with bootstrap intervals."""
+    rows = frame[frame.quantity == quantity]
+    systems = list(dict.fromkeys(rows.system))
+    most = rows.groupby("system").size().max()
+    figure, grid = new_figure(1, len(systems), height=0.24 * most + 0.6)
+    for axes, system in zip(grid[0], systems, strict=True):
+        here = rows[rows.system == system].reset_index(drop=True)
+        y = np.arange(len(here))
+        bars = [here.probability - here.probability_low, here.probability_high - here.probability]
+        axes.axvline(0.5, color="#555555", linewidth=1)
+        axes.errorbar(here.probability, y, xerr=bars, color="#333333", marker="o", ms=4, linestyle="", capsize=2)
+        axes.set_yticks(y, [f"{row.first} > {row.second}" for row in here.itertuples()], fontsize=8)
+        axes.set(xlim=(-0.02, 1.02), ylim=(len(here) - 0.5, -0.5), xlabel="probability of improvement")
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, SYSTEM_NAMES[system])
+    return figure

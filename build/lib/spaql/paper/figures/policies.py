@@ -1,0 +1,402 @@
+"""Pictures of policies: maps over two state variables, growing partitions, closed loops, drawn trees, and returns.
+
+Every colour scale runs from dark to light without turning back, so that it can be read in grey and by the colour-blind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
+
+from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure
+from spaql.paper.labels import STYLES, Style
+from spaql.policies.export import describe_action, describe_question, signed
+from spaql.policies.interval import Interval
+from spaql.policies.policy import Policy
+from spaql.policies.simplify import Size
+from spaql.policies.tree import LEAF, Tree
+
+WIDTH, FONT = 6.2, 11
+
+COLOURS = "cividis"
+
+SYMBOLS = {
+    "cos_theta": r"$\cos\theta$",
+    "sin_theta": r"$\sin\theta$",
+    "theta": r"$\theta$",
+    "theta_dot": r"$\dot\theta$",
+    "x": "$x$",
+    "x_dot": r"$\dot x$",
+}
+
+# What a map shows unless told otherwise: where episodes are.
+LIMITS = {
+    "Pendulum": {"theta": np.pi, "cos_theta": 1.0, "sin_theta": 1.0, "theta_dot": 8.0},
+    "CartPole": {"x": 2.4, "x_dot": 3.0, "theta": 0.2095, "theta_dot": 3.0},
+}
+
+OTHERS = (  # styles of what is no algorithm of the book's
+    Style("#56b4e9", "-", "P"),
+    Style("#d55e00", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    Style("#7a3b8f", (0, (1.5, 1)), "*"),
+    Style("#b8860b", (0, (8, 2)), "h"),
+)
+
+QUANTITIES = {"action": "action", "q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
+
+
+def policy_map(
+    policy: Policy,
+    x: str,
+    y: str,
+    at: Mapping[str, float] | None = None,
+    what: str = "action",
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Figure:
+    """Return a map of the policy over two state variables: a slice through the partition.
+
+    Parameters
+    ----------
+    policy
+        Of an agent.
+    x, y
+        Two of the variables `policy.variables.observed`; for the pendulum also "theta", which stands for its cosine
+        and its sine together.
+    at
+        The values of the others; zero if not given (for the pendulum's cosine 1, upright).
+    what
+        "action", "q", "visits", or "depth": how often the balls have been split.  Lines are the borders of the cells.
+    limits
+        (lowest, highest) of a variable, instead of where episodes usually are.
+
+    Examples
+    --------
+    >>> policy_map(policy, "theta", "theta_dot", what="visits")
+    """
+    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    axes = figure.add_subplot()
+    draw_map(axes, policy, x, y, at, what, limits)
+    return figure
+
+
+def growth(
+    snapshots: Sequence[tuple[int, Policy]],
+    x: str,
+    y: str,
+    at: Mapping[str, float] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Figure:
+    """Return the maps of a policy after several numbers of iterations; `spaql.policies.snapshots` makes the data."""
+    columns = min(2, len(snapshots))
+    rows = -(-len(snapshots) // columns)
+    figure = Figure(figsize=(WIDTH, 0.6 + 2.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for axes, (iterations, policy) in zip(panels.flat, snapshots, strict=False):
+        shown = draw_map(axes, policy, x, y, at, "action", limits, key=False)
+        axes.set_title(f"iteration {iterations}", fontsize=FONT)
+        axes.label_outer()
+    for axes in panels.flat[len(snapshots) :]:
+        axes.remove()
+    add_key(figure, list(panels.flat[: len(snapshots)]), policy, shown, "action")
+    return figure
+
+
+def phase_portrait(
+    policy: Policy,
+    paths: Sequence[np.ndarray],
+    x: str,
+    y: str,
+    at: Mapping[str, float] | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> Figure:
+    """Return closed-loop paths over the policy map; `spaql.trees.trajectories` makes the data.
+
+    A dot marks where a path begins, a cross where it ends.
+    """
+    figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
+    axes = figure.add_subplot()
+    draw_map(axes, policy, x, y, at, "action", limits, borders=False)
+    for path in paths:
+        across, up = (variable(policy, path, name) for name in (x, y))
+        # Where the angle passes ±π the pen is lifted.
+        breaks = np.flatnonzero(np.abs(np.diff(across)) > np.pi) + 1 if x == "theta" else []
+        for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
+            axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
+            axes.plot(*piece, color="black", linewidth=1.1)
+        axes.plot(across[0], up[0], "o", color="black", markeredgecolor="white", markersize=7)
+        axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9)
+    return figure
+
+
+def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
+    """Return the tree as a drawing: below a question is its answer yes on the left, no on the right.
+
+    Of a tree with more than about twenty leaves the drawing is wider than a page.
+    """
+    place = lay_out(tree)
+    width = max(WIDTH, 1.25 * tree.leaves)
+    figure = Figure(figsize=(width, 0.5 + 0.95 * (tree.depth + 1)), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    box = {"boxstyle": "round,pad=0.35", "edgecolor": "black", "linewidth": 1.0}
+    for node, (across, down) in enumerate(place):
+        leaf = tree.feature[node] == LEAF
+        if leaf:
+            text = describe_action(tree, node, decimals)
+        else:
+            text = symbolic(describe_question(tree, node, "<", decimals)) + "?"
+            for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
+                to = place[child]
+                axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
+                axes.text((across + to[0]) / 2, -(down + to[1]) / 2, answer, fontsize=FONT - 1, ha="center",
+                          va="center", color="0.25", backgroundcolor="white", zorder=2)  # fmt: skip
+        box["facecolor"] = "0.88" if leaf else "white"
+        axes.text(across, -down, text, fontsize=FONT, ha="center", va="center", bbox=dict(box), zorder=3)
+    axes.set_xlim(-0.6, max(tree.leaves - 0.4, 0.6))
+    axes.set_ylim(-tree.depth - 0.5, 0.5)
+    return figure
+
+
+def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None) -> Figure:
+    """Show the return of trees against their size.
+
+    Parameters
+    ----------
+    curves
+        From `Policy.simplify`, by algorithm: the last size of each is the full policy, which has a large marker.
+    network
+        How many weights TRPO's network has and what it earns: a horizontal line with its interval.
+    """
+    figure, grid = new_figure(height=3.4)
+    axes = grid[0, 0]
+    for (name, sizes), style in zip(curves.items(), styles_of(curves), strict=True):
+        leaves, mean, low, high = np.array([size[:4] for size in sizes]).T
+        draw_line(axes, style, leaves, mean, low, high, name)
+        axes.plot(leaves[-1], mean[-1], style.marker, color=style.colour, markersize=12, markeredgecolor="black",
+                  label=f"{name}, full policy", zorder=4)  # fmt: skip
+    if network is not None:
+        weights, earned = network
+        style = STYLES["TRPO"]
+        axes.axhline(earned.mean, color=style.colour, linestyle=style.line, label=f"TRPO, {weights:,} weights")
+        axes.axhspan(earned.low, earned.high, color=style.colour, alpha=BAND, linewidth=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("leaves of the tree")
+    axes.set_ylabel("mean return")
+    legend_above(figure, axes)
+    return figure
+
+
+def robustness(frame: pd.DataFrame) -> Figure:
+    """Show the returns of policies under changed mass and length and under noise; `spaql.robustness` makes the data.
+
+    The grey line is the system the policies were made for.
+    """
+    changes = list(dict.fromkeys(frame.change))
+    names = list(dict.fromkeys(frame.policy))
+    figure, grid = new_figure(len(changes), height=2.6, sharey=True)
+    for axes, change in zip(grid[:, 0], changes, strict=True):
+        here = frame[frame.change == change]
+        for name, style in zip(names, styles_of(names), strict=True):
+            rows = here[here.policy == name].sort_values("value")
+            draw_line(axes, style, *(rows[column] for column in ("value", "mean", "low", "high")), name)
+        values = sorted(here.value.unique())
+        if change == "noise":  # from none, over powers of ten
+            axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
+            name_panel(axes, "Noise on every observed variable")
+            axes.set_xlabel("standard deviation, in the variable's unit")
+        else:
+            axes.set_xscale("log")
+            name_panel(axes, change.capitalize())
+            axes.set_xlabel(f"times the usual {change}")
+        axes.axvline(0.0 if change == "noise" else 1.0, color="0.6", linewidth=1.0, zorder=1)
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
+        axes.set_ylabel("mean return")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def styles_of(names: Iterable[str]) -> list[Style]:
+    """Return a style for each name: an algorithm's own, or one that no algorithm has."""
+    names = list(names)
+    others = [name for name in names if name not in STYLES]
+    if len(others) > len(OTHERS):
+        raise ValueError(f"there are styles for {len(OTHERS)} lines that are not an algorithm's, not for {others}")
+    return [(STYLES | dict(zip(others, OTHERS, strict=False)))[name] for name in names]
+
+
+def draw_line(
+    axes: Axes, style: Style, x: ArrayLike, mean: ArrayLike, low: ArrayLike, high: ArrayLike, name: str
+) -> None:
+    """Draw means with their intervals."""
+    axes.plot(x, mean, color=style.colour, linestyle=style.line, marker=style.marker, markersize=5, label=name)
+    axes.fill_between(x, low, high, color=style.colour, alpha=BAND, linewidth=0)
+
+
+def lay_out(tree: Tree) -> np.ndarray:
+    """Return the place of each node: leaves side by side, a question in the middle above its answers."""
+    place = np.zeros((len(tree.feature), 2))
+    leaves = 0
+
+    def put(node: int, depth: int) -> None:
+        nonlocal leaves
+        place[node, 1] = depth
+        if tree.feature[node] == LEAF:
+            place[node, 0] = leaves
+            leaves += 1
+            return
+        put(tree.left[node], depth + 1)
+        put(tree.right[node], depth + 1)
+        place[node, 0] = (place[tree.left[node], 0] + place[tree.right[node], 0]) / 2
+
+    put(0, 0)
+    return place
+
+
+def symbolic(question: str) -> str:
+    """Return a question with the symbol of its variable."""
+    name, _, rest = question.partition(" ")
+    return f"{SYMBOLS.get(name, name)} {rest}".replace("-", "−")
+
+
+def family(policy: Policy) -> str:
+    """Return which of the paper's systems the variables are of, or ''."""
+    return {"cos_theta": "Pendulum", "x": "CartPole"}.get(policy.variables.observed[0], "")
+
+
+def variable(policy: Policy, observations: np.ndarray, name: str) -> np.ndarray:
+    """Return a state variable of observations: observed, or the pendulum's angle."""
+    observed = policy.variables.observed
+    if name in observed:
+        return observations[:, observed.index(name)]
+    return np.arctan2(observations[:, 1], observations[:, 0])
+
+
+def label(policy: Policy, name: str) -> str:
+    """Return a variable's symbol with its unit, for an axis."""
+    units = dict(zip(policy.variables.observed, policy.variables.units, strict=True)) | (
+        {"theta": "rad"} if family(policy) == "Pendulum" else {}
+    )
+    return f"{SYMBOLS.get(name, name)} ({units[name]})" if units[name] else SYMBOLS.get(name, name)
+
+
+def observe(policy: Policy, x: str, y: str, across: np.ndarray, up: np.ndarray, at: Mapping[str, float]) -> np.ndarray:
+    """Return the observations of points of a map, a row each."""
+    names = policy.variables.observed
+    known = (*names, "theta") if family(policy) == "Pendulum" else names
+    for name in (x, y, *at):
+        if name not in known:
+            raise ValueError(f"a state variable is one of {', '.join(known)}, not {name!r}")
+    if x == y:
+        raise ValueError(f"a map needs two different variables, not {x!r} twice")
+    values: dict[str, Any] = dict.fromkeys(names, 0.0) | ({"cos_theta": 1.0} if family(policy) == "Pendulum" else {})
+    values |= dict(at) | {x: across, y: up}
+    if "theta" in values and "theta" not in names:
+        theta = values.pop("theta")
+        values |= {"cos_theta": np.cos(theta), "sin_theta": np.sin(theta)}
+    return np.stack([np.broadcast_to(values[name], across.shape) for name in names], axis=1)
+
+
+def draw_map(
+    axes: Axes,
+    policy: Policy,
+    x: str,
+    y: str,
+    at: Mapping[str, float] | None,
+    what: str,
+    limits: Mapping[str, tuple[float, float]] | None,
+    borders: bool = True,
+    key: bool = True,
+    points: int = 480,
+) -> ScalarMappable:
+    """Draw a map and return its colours; `points` is its resolution."""
+    if what not in QUANTITIES:
+        raise ValueError(f"what must be one of {', '.join(QUANTITIES)}, not {what!r}")
+    usual = {name: (-reach, reach) for name, reach in LIMITS.get(family(policy), {}).items()}
+    usual |= dict(limits or {})
+    ends = []
+    for name in (x, y):
+        low, high = usual.get(name, (-1.0, 1.0))
+        ends.append(np.linspace(low, high, points + 1))
+    middles = [(end[1:] + end[:-1]) / 2 for end in ends]
+    across, up = (grid.ravel() for grid in np.meshgrid(*middles))
+    frame = policy.find(observe(policy, x, y, across, up, at or {}))
+    shown = colours(policy, frame[what].to_numpy(), what)
+    picture = frame[what].to_numpy(float).reshape(points, points)
+    extent = (ends[0][0], ends[0][-1], ends[1][0], ends[1][-1])
+    axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=shown.cmap, norm=shown.norm,
+                interpolation="nearest")  # fmt: skip
+    if borders:
+        lines = border_lines(frame["cell"].to_numpy().reshape(points, points), *ends)
+        axes.add_collection(LineCollection(lines, colors="black", linewidths=0.9))
+        axes.add_collection(LineCollection(lines, colors="white", linewidths=0.4))
+    axes.set_xlim(extent[:2])
+    axes.set_ylim(extent[2:])
+    axes.set_xlabel(label(policy, x), fontsize=FONT)
+    axes.set_ylabel(label(policy, y), fontsize=FONT)
+    axes.tick_params(labelsize=FONT - 1)
+    if key:
+        add_key(axes.figure, axes, policy, shown, what)
+    return shown
+
+
+def colours(policy: Policy, values: np.ndarray, what: str) -> ScalarMappable:
+    """Return the colours of a quantity: the same for all maps of a system's actions."""
+    names = policy.variables
+    if what == "action" and names.box is None:
+        steps = np.array(names.choices)
+        middles = (steps[1:] + steps[:-1]) / 2
+        edges = np.concatenate(([steps[0] - 1], middles, [steps[-1] + 1]))
+        return ScalarMappable(BoundaryNorm(edges, 256), COLOURS)
+    if what == "action":
+        half = names.space.action_half[0]
+        return ScalarMappable(
+            Normalize(names.space.action_centre[0] - half, names.space.action_centre[0] + half), COLOURS
+        )
+    if what == "visits":
+        return ScalarMappable(LogNorm(1, max(2, values.max())), COLOURS)
+    if what == "depth":
+        edges = np.arange(values.min(), values.max() + 2) - 0.5
+        return ScalarMappable(BoundaryNorm(edges, 256) if len(edges) > 2 else Normalize(0, 1), COLOURS)
+    return ScalarMappable(Normalize(values.min(), values.max()), COLOURS)
+
+
+def add_key(figure: Figure, axes: Any, policy: Policy, shown: ScalarMappable, what: str) -> None:
+    """Say what the colours mean: a legend for a few actions, a bar for numbers."""
+    names = policy.variables
+    unit = f" ({names.action_unit})" if names.action_unit else ""
+    if what == "action" and names.box is None:
+        patches = [
+            Patch(facecolor=shown.to_rgba(choice), edgecolor="black", label=signed(choice, names.action_unit))
+            for choice in names.choices
+        ]
+        figure.legend(handles=patches, loc="outside upper center", ncols=5, fontsize=FONT - 1, frameon=False)
+        return
+    bar = figure.colorbar(shown, ax=axes)
+    bar.set_label(f"{names.action}{unit}" if what == "action" else QUANTITIES[what], fontsize=FONT)
+    bar.ax.tick_params(labelsize=FONT - 1)
+    if what == "depth" and isinstance(shown.norm, BoundaryNorm):
+        edges = shown.norm.boundaries
+        bar.set_ticks((edges[1:] + edges[:-1]) / 2)
+
+
+def border_lines(cells: np.ndarray, across: np.ndarray, up: np.ndarray) -> list[list[tuple[float, float]]]:
+    """Return the lines between the points of a grid that lie in different cells, as long as they go on."""
+    lines = []
+    for flip, field, along, beside in ((False, cells, up, across), (True, cells.T, across, up)):
+        differs = field[:, 1:] != field[:, :-1]
+        for j in np.flatnonzero(differs.any(axis=0)):
+            changes = np.flatnonzero(np.diff(np.concatenate(([0], differs[:, j].astype(int), [0]))))
+            for first, last in zip(changes[::2], changes[1::2], strict=True):
+                ends = [(beside[j + 1], along[first]), (beside[j + 1], along[last])]
+                lines.append([(b, a) for a, b in ends] if flip else ends)
+    return lines

@@ -1,0 +1,51 @@
+"""Records of agents as data frames."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from spaql.paper.runs.job import Record
+from spaql.paper.studies import scale_of
+from spaql.rules import HISTORY
+
+
+def histories(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the histories of records as one frame, a row an iteration of an agent."""
+    records = list(records)
+    frames = []
+    for record in records:
+        frame = pd.DataFrame({name: record.history[name] for name in HISTORY.names})
+        frame.insert(0, "iteration", range(1, len(frame) + 1))
+        for name in ("agent", "xi", "system", "algorithm"):
+            frame.insert(0, name, getattr(record.job, name))
+        frames.append(frame)
+    whole = pd.concat(frames, ignore_index=True)
+    whole["scale"] = scale_of(record.job for record in records)
+    return whole
+
+
+def finals(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a row an agent: what it ended with, and the same policy on fresh episodes.
+
+    `fresh_deterministic` is without the noise of the policy; only TRPO's agents are evaluated in that way too.
+    """
+    records = list(records)
+    rows = []
+    for record in records:
+        last = record.history[-1]
+        rows.append(
+            {name: getattr(record.job, name) for name in ("algorithm", "system", "xi", "agent", "iterations")}
+            | {name: last[name].item() for name in ("rewards", "arms", "evaluations")}
+            | {"N": record.job.evaluations, "fresh": record.fresh[0], "fresh_std": record.fresh[1]}
+            | {"fresh_deterministic": record.fresh[2] if record.fresh.size > 2 else float("nan")}
+            | {"steps": int(record.history["steps"].sum()), "wall": record.wall}
+            | {"evaluation_steps": int(record.history["evaluation_steps"].sum())}
+        )
+    frame = pd.DataFrame(rows)
+    frame["scale"] = scale_of(record.job for record in records)
+    return frame
+
+
+def best(records: Iterable[Record]) -> Record:
+    """Return the record with the highest reward at the end of training."""
+    return max(records, key=lambda record: record.history["rewards"][-1])

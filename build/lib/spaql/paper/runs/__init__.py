@@ -1,0 +1,1 @@
+"""Agents of the studies: computing them, storing them, and checking them."""

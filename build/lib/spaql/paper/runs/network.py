@@ -1,0 +1,166 @@
+"""The policy network of a TRPO agent as plain arrays, which need neither torch nor minutes of training to play."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spaql import archive
+from spaql.paper.runs import provenance
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.store import Damaged, Stale, load_record
+from spaql.rules import Rules
+
+log = logging.getLogger(__name__)
+
+FORMAT, VERSION = "policy network", 1
+
+
+class Network(NamedTuple):
+    """The policy network of a TRPO agent: layers with tanh between them.
+
+    Attributes
+    ----------
+    kernels
+        A matrix a layer, a row an input.
+    biases
+        A vector a layer.
+    low, high
+        Bounds of the continuous actions; empty for discrete ones, of which the network has an output each.
+    """
+
+    kernels: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...]
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def weights(self) -> int:
+        """How many numbers the actions are computed with."""
+        return sum(array.size for array in (*self.kernels, *self.biases))
+
+    def predict(
+        self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
+    ) -> tuple[np.ndarray, None]:
+        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
+
+        It is the most likely one (the mean, clipped to its bounds, or the action with the largest output), whatever the
+        other arguments.
+        """
+        outputs = np.asarray(observation, np.float32)
+        if np.isnan(outputs).any():
+            raise ValueError("the observations contain NaN; expected numbers")
+        last = len(self.kernels) - 1
+        for i, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
+            outputs = outputs @ kernel + bias
+            outputs = outputs if i == last else np.tanh(outputs)
+        return (np.clip(outputs, self.low, self.high) if self.low.size else outputs.argmax(axis=-1)), None
+
+
+def network_of(agent: Any) -> Network:
+    """Return the policy network of an agent of Stable-Baselines3 with an `MlpPolicy`."""
+    hidden = list(agent.policy.mlp_extractor.policy_net)[::2]  # every other one is a tanh
+    arrays = [
+        {name: array.detach().numpy().copy() for name, array in layer.named_parameters()}
+        for layer in (*hidden, agent.policy.action_net)
+    ]
+    bounds = [getattr(agent.action_space, name, np.zeros(0, np.float32)) for name in ("low", "high")]
+    kernels = tuple(np.ascontiguousarray(layer["weight"].T) for layer in arrays)
+    return Network(kernels, tuple(layer["bias"] for layer in arrays), *bounds)
+
+
+def train(job: Job) -> tuple[Network, np.ndarray]:
+    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
+    from spaql import trpo
+
+    agent, returns = trpo.train(job)
+    return network_of(agent), np.array(returns.means)
+
+
+def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
+    """Return the policy network of a TRPO agent: loaded if stored, otherwise trained again from its seeds and stored.
+
+    Records hold no networks, and training one takes minutes and sb3-contrib.
+
+    Parameters
+    ----------
+    job
+        The agent, one of `experiments.paper_jobs("trpo")`.  One a system and algorithm is stored; for another train
+        without a store.
+    store
+        The folder of stored results; the repository's if not given, none if None.  If it has the agent's record, the
+        rewards of training should be the record's bit for bit; a warning says if this machine computes otherwise (and
+        then this is another agent of the same kind).
+
+    Examples
+    --------
+    >>> records = run(job for job in paper_jobs("trpo") if job.algorithm == "TRPO" and job.system == "CartPole-v0")
+    >>> trpo_network(best(records).job).weights
+    1282
+    """
+    if job.algorithm not in provenance.TRPO:
+        raise ValueError(f"algorithm must be one of {', '.join(provenance.TRPO)}, not {job.algorithm!r}")
+    if store is None:
+        return train(job)[0]
+    store = Path(store) if store else provenance.default_store()
+    path = network_path(store, job)
+    try:
+        return load_network(path, job)
+    except FileNotFoundError:
+        pass
+    except Stale as stale:
+        log.warning("%s", stale)
+    network, rewards = train(job)
+    try:
+        same = bool(np.array_equal(load_record(store, job).history["rewards"], rewards))
+    except (FileNotFoundError, Stale):
+        same = None
+    if same is False:
+        log.warning("agent %d of %s on %s is not the stored one to the last bit", job.agent, job.algorithm, job.system)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_network(path, job, network, same)
+    return network
+
+
+def network_path(store: Path, job: Job) -> Path:
+    """Return where the network of an algorithm's agent on a system is kept."""
+    return Path(store) / "policies" / f"{job.system.rpartition('/')[2]}-{job.algorithm}.npz"
+
+
+def save_network(path: Path, job: Job, network: Network, same: bool | None) -> None:
+    """Write a network; `same` says whether its training gave the stored record's rewards, None if there is none."""
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "job": job._asdict() | {"rules": job.rules._asdict()},
+        "layers": len(network.kernels),
+        "rewards_are_the_records_bit_for_bit": same,
+        "provenance": {"numerics": provenance.numerics(job)} | provenance.provenance(),
+    }
+    arrays = {"low": network.low, "high": network.high}
+    for i, (kernel, bias) in enumerate(zip(network.kernels, network.biases, strict=True)):
+        arrays |= {f"kernel_{i}": kernel, f"bias_{i}": bias}
+    archive.write(path, header, arrays)
+
+
+def load_network(path: Path, job: Job) -> Network:
+    """Return the stored network of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`."""
+    try:
+        header, arrays = archive.read(path, FORMAT, VERSION)
+        stored = Job(**header["job"] | {"rules": Rules(**header["job"]["rules"])})
+        computed = header["provenance"].get("numerics", 1)
+        layers = [
+            tuple(archive.check_array(arrays, f"{name}_{i}", np.float32) for i in range(header["layers"]))
+            for name in ("kernel", "bias")
+        ]
+        network = Network(*layers, *(archive.check_array(arrays, name, np.float32) for name in ("low", "high")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path} is damaged: {error}") from error
+    if stored != job:
+        raise Damaged(f"{path} holds another job: {stored}; with store=None this one is trained")
+    if computed != provenance.numerics(job):
+        raise Stale(f"{path} has numbers of version {computed}, this code computes version {provenance.numerics(job)}")
+    return network

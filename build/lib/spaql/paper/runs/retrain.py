@@ -1,0 +1,43 @@
+"""Agents of stored records, trained again: records hold no partitions."""
+
+import logging
+import os
+from pathlib import Path
+
+import numpy as np
+
+from spaql.agent import Agent
+from spaql.paper.runs import provenance
+from spaql.paper.runs.job import ALGORITHMS, Job, seeds
+from spaql.paper.runs.store import Stale, load_record
+
+log = logging.getLogger(__name__)
+
+
+def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
+    """Return the agent of a job, trained again from its seeds: records hold no partitions, and it takes seconds.
+
+    Parameters
+    ----------
+    job
+        Of one of the paper's algorithms.
+    store
+        The folder of stored results; the repository's if not given, none if None.  If it has the job's record, the
+        agent's history should be the record's bit for bit; a warning says if this machine computes otherwise (the last
+        bit of a sine is enough, and then this is another agent of the same kind).
+    """
+    if job.algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {job.algorithm!r}")
+    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
+    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=seeds(job)[0], **parameters)
+    agent.learn(job.iterations, job.evaluations)
+    if store is not None:
+        try:
+            stored = load_record(Path(store) if store else provenance.default_store(), job)
+        except (FileNotFoundError, Stale):
+            return agent
+        if not np.array_equal(stored.history, agent.history):
+            log.warning(
+                "agent %d of %s on %s is not the stored one to the last bit", job.agent, job.algorithm, job.system
+            )
+    return agent

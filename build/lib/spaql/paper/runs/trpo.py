@@ -1,0 +1,204 @@
+"""TRPO agents of sb3-contrib on compiled environments; `trpo_settings` says how they differ from the paper's."""
+
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.compiling import either
+from spaql.paper.runs.job import Job, Record, record_episode, seeds
+from spaql.paper.runs.trpo_settings import SAMPLES, SETTINGS
+from spaql.rules import HISTORY
+from spaql.systems import begin, compiled_world, make_env, make_generator, move, observe, space_of
+
+try:
+    import torch
+    from sb3_contrib import TRPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise ImportError("TRPO needs sb3-contrib and torch: pip install 'spaql[trpo]'") from error
+
+
+@either
+def step_batch(world, states, actions, observations, rewards, over):
+    """Step each environment of a batch; actions and observations are in the environment's units."""
+    for i in range(len(states)):
+        rewards[i], over[i] = move(world.system, states[i], actions[i])
+        observe(world.system, states[i], observations[i])
+
+
+@either
+def begin_episode(world, start, state, observation):
+    """Begin an episode of one environment."""
+    begin(world.system, start, state)
+    observe(world.system, state, observation)
+
+
+class CompiledVecEnv(VecEnv):
+    """Environments of a compiled system, stepped in one call: what SB3's `make_vec_env` makes of them, only faster.
+
+    Like SB3's `Monitor` it reports each finished episode, in its last step's info.
+    """
+
+    def __init__(self, env_id: str, n_envs: int, seed: int):
+        self._env = make_env(env_id)
+        self.limit = self._env.spec.max_episode_steps
+        space = space_of(self._env)
+        world = compiled_world(self._env, space)
+        if world is None:
+            raise ValueError(f"{env_id} has no compiled system: register one, or train on Stable-Baselines3's own")
+        self._world, dimensions = world, len(space.centre)
+        self._states = np.zeros((n_envs, world.system.numbers))
+        self._observations = np.zeros((n_envs, dimensions), np.float32)
+        self._rewards, self._fell = np.zeros(n_envs), np.zeros(n_envs, bool)
+        self._returns, self._steps = np.zeros(n_envs), np.zeros(n_envs, np.int64)
+        self._rngs: list[np.random.Generator] = []
+        self.finished: list[float] = []  # returns of the episodes finished since this list was last emptied
+        self.render_mode = None
+        super().__init__(n_envs, self._env.observation_space, self._env.action_space)
+        self.seed(seed)
+
+    def reset(self) -> np.ndarray:
+        """Begin an episode everywhere."""
+        if not self._rngs or self._seeds[0] is not None:
+            self._rngs = [make_generator(seed) for seed in self._seeds]
+        self._reset_seeds()
+        for i in range(self.num_envs):
+            self._begin(i)
+        return self._observations.copy()
+
+    def _begin(self, i: int) -> None:
+        start = self._world.draw(self._rngs[i], 1)[0]
+        self._world.call(begin_episode, start, self._states[i], self._observations[i])
+        self._returns[i] = self._steps[i] = 0
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take the actions of the next step."""
+        self._actions = np.asarray(actions, np.float64).reshape(self.num_envs, -1)
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
+        """Step all environments; those whose episode ends begin another."""
+        self._world.call(step_batch, self._states, self._actions, self._observations, self._rewards, self._fell)
+        self._returns += self._rewards
+        self._steps += 1
+        truncated = (self._steps >= self.limit) & ~self._fell
+        dones = self._fell | truncated
+        infos: list[dict] = [{"TimeLimit.truncated": bool(end)} for end in truncated]
+        observations = self._observations
+        for i in np.flatnonzero(dones):
+            infos[i]["terminal_observation"] = observations[i].copy()
+            infos[i]["episode"] = {"r": float(self._returns[i]), "l": int(self._steps[i])}
+            self.finished.append(float(self._returns[i]))
+            self._begin(i)
+        return observations.copy(), self._rewards.astype(np.float32), dones, infos
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the environment, for each."""
+        value = None if attr_name == "render_mode" else getattr(self._env, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuse: the compiled environments have no attributes of their own."""
+        raise AttributeError(f"compiled environments have no attribute {attr_name!r} to set")
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+        """Refuse: the compiled environments have no methods of their own."""
+        raise AttributeError(f"compiled environments have no method {method_name!r}")
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
+        """Say that episodes are monitored, which is so."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+
+class Returns(BaseCallback):
+    """Writes down the mean return of the episodes that ended in each iteration."""
+
+    def __init__(self):
+        super().__init__()
+        self.means: list[float] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        finished = self.training_env.finished
+        # An iteration in which no episode ends (2 environments, 512 steps: not here) repeats the last mean.
+        self.means.append(float(np.mean(finished)) if finished else self.means[-1])
+        finished.clear()
+
+
+def make_trpo(env: VecEnv, algorithm: str, system: str, seed: int) -> TRPO:
+    """Return an untrained TRPO agent with the settings of `algorithm`."""
+    settings = {key: value for key, value in SETTINGS[algorithm][system].items() if key != "n_envs"}
+    torch.set_num_threads(1)
+    return TRPO("MlpPolicy", env, seed=seed, device="cpu", **settings)
+
+
+def train(job: Job) -> tuple[TRPO, Returns]:
+    """Return a trained TRPO agent, and the returns it met on the way."""
+    settings = SETTINGS[job.algorithm][job.system]
+    env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
+    env = CompiledVecEnv(job.system, settings["n_envs"], env_seed)
+    agent = make_trpo(env, job.algorithm, job.system, agent_seed)
+    env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
+    batch = settings["n_envs"] * settings["n_steps"]
+    iterations = job.iterations * SAMPLES // batch
+    if iterations == 0:
+        raise ValueError(f"{job.iterations} iterations of {SAMPLES} samples are less than one batch of {batch}")
+    returns = Returns()
+    agent.learn(iterations * batch, callback=returns)
+    return agent, returns
+
+
+class Player:
+    """A trained agent that plays as it trained: with gSDE it draws its noise anew every `sde_sample_freq` steps.
+
+    SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.
+    """
+
+    def __init__(self, agent: TRPO):
+        self._agent, self._calls = agent, 0
+
+    def predict(self, observations, state=None, episode_start=None, deterministic: bool = False):
+        """Return the actions in these states, as SB3's `predict` does."""
+        agent = self._agent
+        if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
+            agent.policy.reset_noise(len(np.atleast_2d(observations)))
+        self._calls += 1
+        return agent.predict(observations, state, episode_start, deterministic)
+
+
+def compute(job: Job) -> Record:
+    """Train and evaluate a TRPO agent: the counterpart of `jobs.compute`.
+
+    A history's `rewards` is the mean return of the episodes that ended in the iteration.  `fresh` has the mean and
+    standard deviation of fresh episodes under the stochastic policy, then under the deterministic one.
+    """
+    before = time.perf_counter()
+    agent, returns = train(job)
+    history = np.zeros(len(returns.means), HISTORY)
+    history["rewards"] = history["evaluations"] = returns.means
+    history["steps"] = agent.n_envs * agent.n_steps
+    player = Player(agent)
+    replay, recording = seeds(job)[1].spawn(2)
+    fresh = []
+    for deterministic, word in zip((False, True), replay.generate_state(2), strict=True):
+        torch.manual_seed(int(word))
+        replayed = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
+        rewards, _ = evaluate_policy(player, replayed, job.fresh, deterministic, return_episode_rewards=True)
+        fresh.append(np.array(rewards))
+    return Record(
+        job=job,
+        history=history,
+        fresh=np.array([moment for rewards in fresh for moment in (rewards.mean(), rewards.std())]),
+        rewards=fresh[0].astype(np.float32) if job.record else np.zeros(0, np.float32),
+        episode=record_episode(player, job.system, recording) if job.record else {},
+        wall=time.perf_counter() - before,
+    )

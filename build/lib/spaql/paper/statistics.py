@@ -1,0 +1,119 @@
+"""Intervals and tests: pure functions of arrays, one number an agent."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from spaql.policies.interval import Interval, numbers, paper_interval
+
+SOLVED = 195.0  # mean reward over 100 rollouts from which CartPole counts as solved
+
+
+def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
+    """Return the mean with its bootstrap interval (bias-corrected and accelerated)."""
+    values = numbers(values)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must be between 0 and 1, not {level}")
+    if np.ptp(values) == 0.0:  # nothing to resample, and no acceleration to estimate
+        return Interval(values[0], values[0], values[0])
+    rng = np.random.default_rng(seed)
+    found = stats.bootstrap((values,), np.mean, confidence_level=level, n_resamples=resamples, rng=rng)
+    return Interval(values.mean(), *map(float, found.confidence_interval))
+
+
+def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
+    """Return how much each of n agents weighs in each resample, a resample a row: times values, the resampled means."""
+    return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n
+
+
+def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.95) -> Interval:
+    """Return an estimate with the bootstrap's percentile interval; infinite values (never reached) take part."""
+    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+    return Interval(float(estimate), float(low), float(high))
+
+
+class Comparison(NamedTuple):
+    """How two groups of agents compare."""
+
+    difference: float  # of the means, first minus second
+    low: float  # of the 95 % interval of the difference
+    high: float
+    p: float  # Welch's test, two-sided
+    p_holm: float  # the same, corrected for the number of tests made together
+    improvement: float  # probability that an agent of the first group beats one of the second
+
+
+def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
+    """Compare two groups by Welch's t-test, which does not assume equal variances."""
+    first, second = numbers(first, at_least=2), numbers(second, at_least=2)
+    improvement = probability_of_improvement(first, second)
+    difference = first.mean() - second.mean()
+    if first.std() == second.std() == 0.0:  # the test's limit: no doubt at all
+        p = 1.0 if difference == 0.0 else 0.0
+        return Comparison(difference, difference, difference, p, p, improvement)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Precision loss")  # one group may be constant: every agent at the maximum
+        test = stats.ttest_ind(first, second, equal_var=False)
+    low, high = test.confidence_interval()
+    return Comparison(difference, float(low), float(high), float(test.pvalue), float(test.pvalue), improvement)
+
+
+def welch_holm(pairs: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, Comparison]:
+    """Compare several pairs of groups, with Holm's correction of the p-values."""
+    compared = {name: welch(*pair) for name, pair in pairs.items()}
+    corrected = holm([comparison.p for comparison in compared.values()])
+    return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), corrected, strict=True)}
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p-values corrected by Holm's step-down method: the k-th smallest times (m - k + 1), never decreasing."""
+    p = np.asarray(p, float)
+    order = np.argsort(p, kind="stable")
+    corrected = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
+    result = np.empty(p.size)
+    result[order] = corrected
+    return result.tolist()
+
+
+def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the probability that a number of the first group beats one of the second; a tie is half a win."""
+    first, second = numbers(first), numbers(second)
+    return float(stats.mannwhitneyu(first, second).statistic) / (first.size * second.size)
+
+
+def share_solved(means: ArrayLike, threshold: float = SOLVED) -> float:
+    """Return the share of agents whose mean reward reaches the threshold."""
+    return float(np.mean(numbers(means) >= threshold))
+
+
+def selection_bias(best_so_far: ArrayLike, fresh: ArrayLike) -> Interval:
+    """Return how much the best of many noisy means exceeds the same policy's mean on fresh episodes, agent by agent."""
+    best_so_far, fresh = numbers(best_so_far), numbers(fresh)
+    if best_so_far.size != fresh.size:
+        raise ValueError(f"expected two numbers an agent, not {best_so_far.size} and {fresh.size}")
+    return paper_interval(best_so_far - fresh)
+
+
+def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool = False) -> pd.Series:
+    """Return how many environment steps each agent trained for until its reward first reached a target; NaN if never.
+
+    Parameters
+    ----------
+    histories
+        Rows with agent, iteration, rewards, steps and evaluation_steps, of one algorithm on one system.
+    target
+        A sum of rewards.
+    evaluations
+        Whether the steps of the evaluation rollouts count, which SPAQL needs to know its best agent.
+    """
+    if histories.duplicated(["agent", "iteration"]).any():
+        raise ValueError("expected one row an agent and iteration: choose one algorithm, system and xi first")
+    ordered = histories.sort_values(["agent", "iteration"])
+    spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
+    spent = spent.groupby(ordered.agent).cumsum()
+    return spent.where(ordered.rewards >= target).groupby(ordered.agent).min()

@@ -1,0 +1,27 @@
+"""Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
+
+from spaql.paper.tables import audit
+from spaql.paper.tables.results import (
+    baseline_table,
+    results_table,
+    scale_note,
+    solved_table,
+    welch_sentence,
+    xi_table,
+)
+from spaql.paper.tables.table import Table, between, number, p_value, spread
+
+__all__ = [
+    "Table",
+    "audit",
+    "baseline_table",
+    "between",
+    "number",
+    "p_value",
+    "results_table",
+    "scale_note",
+    "solved_table",
+    "spread",
+    "welch_sentence",
+    "xi_table",
+]

@@ -1,0 +1,63 @@
+"""A table with its caption, and numbers as text."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from spaql.policies.interval import Interval, paper_interval
+
+
+class Table:
+    """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
+
+    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False):
+        self.frame, self.caption, self.name = frame, caption, name
+        self.note = note  # a paragraph below it
+        self.words = words  # cells are sentences, not numbers
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        html = self.frame.to_html(index=False, border=0)
+        return {
+            "text/markdown": self.myst(),
+            "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
+            + f"<p>{self.note}</p>",
+            "text/plain": f"{self.caption}\n{self.frame.to_string(index=False)}\n{self.note}",
+        }
+
+    def myst(self) -> str:
+        """Return the table as the book reads it."""
+        rows = self.frame.to_markdown(index=False, disable_numparse=True)
+        kind = "words" if self.words else "numbers"
+        return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a number as text, with a proper minus sign and thousands apart."""
+    return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def plus_minus(mean: float, half: float, digits: int = 2) -> str:
+    """Return a mean and its half-interval as text."""
+    return f"{number(mean, digits)} ± {number(half, digits)}"
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Return the mean of values with the paper's interval, as text."""
+    interval = paper_interval(values)
+    return plus_minus(interval.mean, interval.high - interval.mean, digits)
+
+
+def between(interval: Interval, digits: int = 1) -> str:
+    """Return a mean with the ends of its interval, as text."""
+    return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as text."""
+    if p < 1e-15:
+        return "p < 10⁻¹⁵"
+    if p >= 0.001:
+        return f"p = {p:.3f}"
+    mantissa, exponent = f"{p:.0e}".split("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"p = {mantissa} · 10{power}"

@@ -1,0 +1,302 @@
+"""Balls in flat arrays: which are relevant to a state, which is the best, and how one splits.
+
+The balls of a partition tile the standard state-action space.  A ball is the product of a *cell* of states (a dyadic
+cube) and an interval of actions (a dyadic box, or a run of a discrete action list).  The cells form a tree over the
+state space alone, in which node 0 is the root; every ball hangs on the cell that is its shadow.  A state lies in one
+cell of each depth, so RELEVANT(x) is what hangs on the cells between the root and the leaf that holds x.  A ball that
+splits is taken off its cell: its domain (eqn:domain) is then empty, that of any other ball is the ball itself.
+
+Each leaf cell knows the best of its relevant balls.  That is the greedy policy, kept up to date: an update touches
+only the cells below the ball that changed.  A rollout step is one descent, and reading the leaves reads the policy.
+
+AQL keeps one partition for every time step: a forest, in which cell h is the root of time step h.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.compiling import either, entry, inlined, inner, joined, records
+
+NONE = -1
+
+BALL = np.dtype(
+    [
+        ("q", np.float64),  # the estimate Q(B)
+        ("rank", np.float64),  # of equal estimates the ball with the higher rank wins
+        ("visits", np.int64),  # n(B)
+        ("cell", np.int32),  # its shadow on the state space
+        ("next", np.int32),  # the next unsplit ball on the same cell
+    ],
+    align=True,
+)
+CELL = np.dtype(
+    [
+        ("children", np.int32),  # the first of its 2^d halves' cells, which stand in a row; NONE for a leaf
+        ("best", np.int32),  # the best ball relevant to the whole cell: hanging here or on a cell above
+        ("own", np.int32),  # the best ball hanging here
+        ("first", np.int32),  # the first unsplit ball hanging here, whose `next` leads to the others
+        ("parent", np.int32),
+        ("depth", np.int32),  # a cell of depth n, and so its balls, has radius 2^-n
+    ],
+    align=True,
+)
+BITS = 31  # states are located with this many binary digits after the point: the greatest depth
+
+
+class Partition(NamedTuple):
+    """A partition, or the forest of AQL's; `counts` holds how many balls, cells, arms and splits there are."""
+
+    balls: np.ndarray
+    low: np.ndarray  # lower bounds of each ball's actions, a row a ball
+    high: np.ndarray  # upper bounds; for discrete actions the index after the last
+    cells: np.ndarray
+    counts: np.ndarray
+    axes: tuple[int, ...]  # (0, 1, ..., d - 1) of the state space: a tuple, so that compiled code knows its length
+
+
+BALLS, CELLS, ARMS, SPLITS = range(4)
+
+
+def new_partition(roots: int, dimensions: int, low, high, q: float) -> Partition:
+    """Return a forest of `roots` trees of one ball each, with actions between `low` and `high` and the estimate `q`."""
+    balls, cells = records(roots, BALL), records(roots, CELL)
+    every = np.arange(roots)
+    balls["q"], balls["cell"], balls["next"] = q, every, NONE
+    cells["children"] = cells["parent"] = NONE
+    cells["best"] = cells["own"] = cells["first"] = every
+    low, high = (np.tile(np.asarray(bound, float), (roots, 1)) for bound in (low, high))
+    return Partition(balls, low, high, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
+
+
+@either
+def copy(p):
+    """Return a copy that shares nothing with the original, without its spare room."""
+    balls, cells = p.counts[BALLS], p.counts[CELLS]
+    return Partition(
+        p.balls[:balls].copy(),
+        p.low[:balls].copy(),
+        p.high[:balls].copy(),
+        p.cells[:cells].copy(),
+        p.counts.copy(),
+        p.axes,
+    )
+
+
+@inlined
+def locate(cells, axes, root, x):
+    """The leaf cell that holds the state `x`.
+
+    A coordinate's binary digits say at each depth which half it is in; a point on the border belongs to the upper half.
+    """
+    cell = root
+    children = cells[cell].children
+    shift = BITS
+    while children != NONE:
+        half = 0
+        for i in range(len(axes)):  # the compiler takes the digits out of the loop
+            digits = min(int(math.floor(x[i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
+            half |= ((digits >> shift) & 1) << i
+        cell = children + half
+        children = cells[cell].children
+        shift -= 1
+    return cell
+
+
+@inlined
+def best_ball(cells, axes, root, x):
+    """The ball argmax Q(B) over RELEVANT(x): the selection rule."""
+    return cells[locate(cells, axes, root, x)].best
+
+
+@inlined
+def draw_action(lows, highs, ball, discrete, rng, action):
+    """Draw an action uniformly within a ball."""
+    for i in range(action.size):
+        low, high = lows[ball, i], highs[ball, i]
+        if not discrete:
+            action[i] = low + (high - low) * rng.random()
+        elif high - low > 1.0:
+            action[i] = math.floor(low + (high - low) * rng.random())
+        else:
+            action[i] = low
+
+
+@inlined
+def central_action(lows, highs, ball, discrete, action):
+    """The action in the middle of a ball."""
+    for i in range(action.size):
+        action[i] = (lows[ball, i] + highs[ball, i]) / 2
+        if discrete:
+            action[i] = math.floor(action[i])
+
+
+# Compiled code counts references whenever it takes an array out of a tuple, so the functions below, which a training
+# step calls many times, are handed the arrays.
+
+
+@inlined
+def winner(balls, ball, other):
+    """The winner of the argmax among two balls, either of which may be NONE."""
+    if ball == NONE:
+        return other
+    if other == NONE:
+        return ball
+    q, q_other = balls[ball].q, balls[other].q
+    if q_other > q or (q_other == q and balls[other].rank > balls[ball].rank):
+        return other
+    return ball
+
+
+@inner
+def project(balls, cells, halves, cell, changed):
+    """Find the best ball of a cell again, on which the ball `changed` hangs or hung, and of the cells below it."""
+    own = NONE
+    ball = cells[cell].first
+    while ball != NONE:
+        own = winner(balls, own, ball)
+        ball = balls[ball].next
+    cells[cell].own = own
+    parent = cells[cell].parent
+    cells[cell].best = own if parent == NONE else winner(balls, cells[parent].best, own)
+    project_below(balls, cells, halves, cell, changed)
+
+
+@inner
+def project_below(balls, cells, halves, top, changed):
+    """Find the best balls of the cells below the cell `top` again, where the ball `changed` can make a difference."""
+    cell = cells[top].children
+    while cell != NONE:
+        best = winner(balls, cells[cells[cell].parent].best, cells[cell].own)
+        deeper = best != cells[cell].best or best == changed
+        cells[cell].best = best
+        if deeper and cells[cell].children != NONE:
+            cell = cells[cell].children
+        else:
+            cell = next_cell(cells, halves, top, cell)
+
+
+@inner
+def next_cell(cells, halves, top, cell):
+    """The cell below `top` that a walk through the tree comes to after everything below `cell`, or NONE at its end."""
+    while cell != top:
+        parent = cells[cell].parent
+        if cell + 1 < cells[parent].children + halves:
+            return cell + 1
+        cell = parent
+    return NONE
+
+
+@entry
+def update(balls, cells, halves, ball, q):
+    """Set a ball's estimate, and with it the best balls of the cells below."""
+    balls[ball].q = q
+    project(balls, cells, halves, balls[ball].cell, ball)
+
+
+@entry
+def split(p, ball, discrete, random_ranks, rng):
+    """Cover a ball with balls of half its radius, which inherit its estimate and its visits; return the partition.
+
+    The partition returned may be a roomier one than the one given, which is then no longer valid.
+    """
+    cell = p.balls[ball].cell
+    halves = 2 ** len(p.axes)
+    if discrete:  # two halves of a list, until the list is one action
+        parts = 1 if p.high[ball, 0] - p.low[ball, 0] == 1.0 else 2
+    else:
+        parts = 2 ** p.low.shape[1]
+    p = make_room(p, halves * parts, halves)
+    balls, cells = p.balls, p.cells
+    unlink(balls, cells, ball)
+    if cells[cell].children == NONE:
+        add_cells(cells, cell, p.counts[CELLS], halves)
+        p.counts[CELLS] += halves
+    for half in range(halves):
+        for part in range(parts):
+            new = p.counts[BALLS]
+            p.counts[BALLS] += 1
+            add_ball(balls, cells, new, ball, cells[cell].children + half)
+            take_part(p.low, p.high, new, ball, part, parts, discrete)
+            if random_ranks:
+                balls[new].rank = rng.random()
+            else:
+                balls[new].rank += part * 2.0 ** (-p.low.shape[1] * cells[balls[new].cell].depth)
+            cells[balls[new].cell].own = winner(balls, cells[balls[new].cell].own, new)
+    p.counts[ARMS] += halves * parts - 1
+    p.counts[SPLITS] += 1
+    project(balls, cells, halves, cell, ball)
+    return p
+
+
+@inner
+def make_room(p, balls, cells):
+    """Return a partition with room for more balls and cells."""
+    if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
+        return p
+    more = max(len(p.balls), balls)
+    room = np.empty(more, BALL)
+    bounds = np.empty((more, p.low.shape[1]))
+    more_cells = np.empty(max(len(p.cells), cells), CELL)
+    return Partition(
+        joined(p.balls, room),
+        joined(p.low, bounds),
+        joined(p.high, bounds),
+        joined(p.cells, more_cells),
+        p.counts,
+        p.axes,
+    )
+
+
+@inner
+def unlink(balls, cells, ball):
+    """Take a ball off its cell: its domain is empty from now on."""
+    cell, after = balls[ball].cell, balls[ball].next
+    if cells[cell].first == ball:
+        cells[cell].first = after
+        return
+    before = cells[cell].first
+    while balls[before].next != ball:
+        before = balls[before].next
+    balls[before].next = after
+
+
+@inner
+def add_cells(cells, parent, first, halves):
+    """Give a leaf cell its 2^d halves, in a row from `first`."""
+    cells[parent].children = first
+    for cell in range(first, first + halves):
+        cells[cell].children = cells[cell].own = cells[cell].first = NONE
+        cells[cell].best = cells[parent].best
+        cells[cell].parent = parent
+        cells[cell].depth = cells[parent].depth + 1
+
+
+@inner
+def add_ball(balls, cells, new, parent, cell):
+    """Hang a new ball with the estimate and the visits of the ball `parent` on a cell."""
+    balls[new].q, balls[new].visits, balls[new].rank = balls[parent].q, balls[parent].visits, balls[parent].rank
+    balls[new].cell = cell
+    balls[new].next = cells[cell].first
+    cells[cell].first = new
+
+
+@inner
+def take_part(lows, highs, new, parent, part, parts, discrete):
+    """Give a new ball its part of the actions of the ball `parent`.
+
+    Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the
+    released program lists its children, where the last of equal balls wins the argmax.
+    """
+    dimensions = lows.shape[1]
+    for i in range(dimensions):
+        low, high = lows[parent, i], highs[parent, i]
+        if parts == 1:
+            upper, middle = True, low
+        elif discrete:
+            upper, middle = part == 1, low + (high - low) // 2
+        else:
+            upper, middle = (part >> (dimensions - 1 - i)) & 1 == 0, (low + high) / 2
+        lows[new, i] = middle if upper else low
+        highs[new, i] = high if upper else middle

@@ -1,0 +1,22 @@
+"""Policies a person can read: tables, exact decision trees, smaller trees, and exports."""
+
+from spaql.policies.export import export_c, export_graphviz, export_python, export_text, in_words
+from spaql.policies.play import evaluate, trajectories
+from spaql.policies.policy import Policies, Policy
+from spaql.policies.simplify import Simplified, simplify
+from spaql.policies.tree import Tree
+
+__all__ = [
+    "Policies",
+    "Policy",
+    "Simplified",
+    "Tree",
+    "evaluate",
+    "export_c",
+    "export_graphviz",
+    "export_python",
+    "export_text",
+    "in_words",
+    "simplify",
+    "trajectories",
+]

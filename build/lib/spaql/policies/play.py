@@ -1,0 +1,163 @@
+"""Episodes of the compiled systems under a decision tree."""
+
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spaql.checks import check_integer, check_seed
+from spaql.compiling import either
+from spaql.partition import central_action, draw_action
+from spaql.policies.tree import Tree, descend
+from spaql.spaces import Space
+from spaql.systems import (
+    CompiledWorld,
+    compiled_world,
+    episode_limit,
+    make_env,
+    make_generator,
+    observe,
+    reset,
+    room,
+    step,
+)
+
+
+@either
+def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
+    """Play an episode from each row of `starts`; write sums of rewards, numbers of steps, and what was seen if asked.
+
+    `noise` holds the standard deviation of what is added to each observed variable; `seen` has no rows, or one row per
+    step for every episode.
+    """
+    feature, threshold, left, right, low, high, discrete = tree
+    state, x, observation, action = room(world), np.empty(noise.size), np.empty(noise.size), np.empty(low.shape[1])
+    for i in range(len(starts)):
+        total = 0.0
+        h = 0
+        over = False
+        reset(world, state, starts[i], x)
+        while h < limit and not over:
+            observe(world.system, state, observation)
+            for j in range(noise.size):
+                if noise[j] > 0.0:
+                    observation[j] += noise[j] * rng.standard_normal()
+            if len(seen):
+                seen[i, h] = observation
+            leaf = descend(feature, threshold, left, right, observation)
+            if central:
+                central_action(low, high, leaf, discrete, action)
+            else:
+                draw_action(low, high, leaf, discrete, rng, action)
+            reward, over = step(world, state, action, x)
+            total += reward
+            h += 1
+        rewards[i], steps[i] = total, h
+
+
+class Episodes(NamedTuple):
+    """Sums of rewards and numbers of steps, an entry an episode, and the observations of all steps if asked for."""
+
+    rewards: np.ndarray
+    steps: np.ndarray
+    seen: np.ndarray
+
+
+def world_of(env: gym.Env, space: Space) -> CompiledWorld:
+    """Return the compiled twin of an environment, or say that it has none."""
+    world = compiled_world(env, space)
+    if world is None:
+        raise TypeError(f"only registered systems are compiled, not {env}; evaluate_policy(tree, env) of "
+                        "Stable-Baselines3 runs a tree on any")  # fmt: skip
+    return world
+
+
+def run_tree(
+    tree: Tree,
+    env: gym.Env,
+    starts: np.ndarray,
+    rng: np.random.Generator,
+    deterministic: bool = True,
+    noise: ArrayLike = 0.0,
+    record: bool = False,
+    horizon: int = 200,
+) -> Episodes:
+    """Play an episode of a compiled system from each row of `starts`; `evaluate` is what users call."""
+    world = world_of(env, tree.variables.space)
+    limit = min(horizon, episode_limit(env) or horizon)
+    dimensions = len(tree.variables.observed)
+    rewards, steps = np.empty(len(starts)), np.empty(len(starts), np.int64)
+    seen = np.empty((len(starts) if record else 0, limit, dimensions))
+    noise = np.array(np.broadcast_to(np.asarray(noise, float), dimensions))
+    arrays = (*tree[:-1], tree.variables.box is None)
+    world.call(play, starts, limit, arrays, deterministic, noise, rng, rewards, steps, seen)
+    kept = seen[np.arange(limit) < steps[:, None]] if record else seen.reshape(0, dimensions)
+    return Episodes(rewards, steps, kept)
+
+
+def evaluate(
+    tree: Tree,
+    env: str | gym.Env,
+    episodes: int = 1000,
+    seed: int | np.random.SeedSequence | None = None,
+    deterministic: bool = True,
+    noise: ArrayLike = 0.0,
+    horizon: int = 200,
+) -> np.ndarray:
+    """Return the sums of rewards of episodes under a tree; the same seed gives the episodes of `Agent.evaluate`.
+
+    Parameters
+    ----------
+    tree
+        Of a policy.
+    env
+        An id, or an environment (with changed masses, say).
+    episodes, seed
+        How many, and what seeds them.
+    deterministic
+        True takes the middle action of a leaf; False draws among its actions.
+    noise
+        Standard deviation of Gaussian noise on the observed variables: one number, or one for each.
+    horizon
+        H, the greatest length of an episode.
+    """
+    env = make_env(env)
+    episodes = check_integer("episodes", episodes)
+    streams = check_seed(seed).spawn(2)
+    rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
+    starts = world_of(env, tree.variables.space).draw(make_generator(env_seed), episodes)
+    return run_tree(tree, env, starts, rng, deterministic, noise, horizon=horizon).rewards
+
+
+def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.ndarray]:
+    """Return the observations of an episode from each of these states, a row a step.
+
+    A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
+    and its pole.
+    """
+    starts = np.atleast_2d(np.asarray(starts, float))
+    episodes = run_tree(tree, make_env(env), starts, np.random.default_rng(0), record=True)
+    return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
+
+
+def noise_share(tree: Tree, env: str | gym.Env, episodes: int = 100, seed: int = 0) -> float:
+    """Return how much of the variance of the actions along episodes comes from drawing within a leaf.
+
+    The paper's policy draws uniformly in the best ball; the rest of the variance is between balls.
+
+    Parameters
+    ----------
+    tree
+        Of a policy with continuous actions, with the whole intervals: `policy.tree(deterministic=False)`.
+    env
+        The system it is for.
+    episodes, seed
+        How many to play, and what seeds them.
+    """
+    env, rng = make_env(env), np.random.default_rng(seed)
+    starts = world_of(env, tree.variables.space).draw(rng, episodes)
+    leaves = tree.apply(run_tree(tree, env, starts, rng, deterministic=False, record=True).seen)
+    low, high = tree.low[leaves, 0], tree.high[leaves, 0]
+    within = np.mean((high - low) ** 2) / 12  # the variance of a uniform draw
+    return float(within / (within + np.var((low + high) / 2)))

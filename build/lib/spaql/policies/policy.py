@@ -1,0 +1,290 @@
+"""Policies a person can read: the greedy policy as a table of state cells and as a decision tree.
+
+The leaf cells of a partition tile the state space, and each knows its best ball: together they are the greedy policy.
+Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spaql.compiling import entry
+from spaql.partition import BALLS, CELLS, NONE, locate
+from spaql.policies.exact_tree import Branches, make_tree
+from spaql.policies.export import signed
+from spaql.policies.simplify import Simplified, simplify
+from spaql.policies.tree import LEAF, Tree, Variables, variables_of
+from spaql.spaces import Space, standardise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from spaql.agent import Agent
+
+
+class Policy:
+    """The greedy policy of an agent, for the time step `h` if it depends on time; `agent.policy` makes it.
+
+    It stays what it is when the agent goes on learning.  It takes every observation as mapped to the standard space;
+    the released program does not map the first of an episode (see `Rules`), so with that rule the agent itself may act
+    otherwise there.
+    """
+
+    def __init__(self, agent: "Agent", h: int | None = None):
+        best = agent._kept()
+        self.env = agent.env
+        self.h = h
+        self.variables: Variables = variables_of(agent.env, agent._space)
+        self._space: Space = agent._space
+        self._root = h or 0
+        self._horizon = agent._learner.H
+        self._balls = best.balls[: best.counts[BALLS]].copy()
+        self._low, self._high = best.low[: best.counts[BALLS]].copy(), best.high[: best.counts[BALLS]].copy()
+        self._cells = best.cells[: best.counts[CELLS]].copy()
+
+    def __repr__(self) -> str:
+        return f"Policy({len(self.cells().best)} cells of {', '.join(self.variables.observed)})"
+
+    def cells(self) -> "Cells":
+        """Return the leaf cells of the state space, each with its best ball, not joined."""
+        dimensions = len(self._space.centre)
+        low, high, best = [], [], []
+        stack = [(self._root, np.full(dimensions, -1.0), 2.0)]
+        while stack:
+            cell, corner, width = stack.pop()
+            children = self._cells["children"][cell]
+            if children == NONE:
+                low.append(corner)
+                high.append(corner + width)
+                best.append(self._cells["best"][cell])
+                continue
+            for half in reversed(range(2**dimensions)):
+                upper = (half >> np.arange(dimensions)) & 1
+                stack.append((children + half, corner + upper * width / 2, width / 2))
+        return Cells(np.array(low), np.array(high), np.array(best))
+
+    def find(self, observations: ArrayLike) -> "pd.DataFrame":
+        """Return a row an observation: its cell (a number that says no more), its depth, and the best ball's data.
+
+        The columns are `cell`, `depth`, `action` (the middle one, in its unit; of the first dimension), `q`, `visits`.
+        """
+        import pandas as pd
+
+        points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
+        cells = np.empty(len(points), np.int64)
+        find_cells(self._cells, tuple(range(points.shape[1])), self._root, self._space, points, cells)
+        best = self._cells["best"][cells]
+        centre = self._actions(self._intervals(deterministic=True))
+        frame = {"cell": cells, "depth": self._cells["depth"][cells]}
+        frame["action"] = np.array(next(v for k, v in centre.items() if k.startswith("centre")))[best]
+        return pd.DataFrame(frame | {name: self._balls[name][best] for name in ("q", "visits")})
+
+    def table(self, merge: bool = True, deterministic: bool = False) -> "pd.DataFrame":
+        """Return a row a state cell, in the system's own units.
+
+        Parameters
+        ----------
+        merge
+            Join neighbours that do the same and together are a box.
+        deterministic
+            Take only the middle action of a ball, as `predict(deterministic=True)` does, which joins more.
+
+        Returns
+        -------
+        frame
+            For each variable v of the observation the bounds `v_low` (which belongs to the cell) and `v_high` (which
+            does not, unless it is the end of the space).  For continuous actions `low`, `high` and `centre` of the
+            interval the policy draws from; for discrete ones `actions`, the numbers it draws from, and `centre`, all
+            in words in `label`.  `q` and `visits` are the best ball's Q(B) and n(B), which includes the visits it
+            inherited; of joined cells q is the mean by volume in the standard space, visits the sum over their balls,
+            and `cells` their number.  `frame.attrs["units"]` holds the units.
+        """
+        import pandas as pd
+
+        cells = self.cells()
+        intervals = self._intervals(deterministic)[cells.best]
+        groups = join(cells, intervals) if merge else [[i] for i in range(len(cells.best))]
+        volume = np.prod(cells.high - cells.low, axis=1)
+        first = np.array([group[0] for group in groups])
+        frame = {}
+        for i, name in enumerate(self.variables.observed):
+            frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
+            frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
+        frame |= self._actions(intervals[first])
+        q = self._balls["q"][cells.best]
+        frame["q"] = [np.average(q[group], weights=volume[group]) for group in groups]
+        frame["visits"] = [int(self._balls["visits"][np.unique(cells.best[group])].sum()) for group in groups]
+        frame["cells"] = [len(group) for group in groups]
+        result = pd.DataFrame(frame)
+        observed = zip(self.variables.observed, self.variables.units, strict=True)
+        units = {f"{name}_{end}": unit for name, unit in observed for end in ("low", "high")}
+        result.attrs["units"] = units | dict.fromkeys(("low", "high", "centre"), self.variables.action_unit)
+        return result
+
+    def tree(self, deterministic: bool = True) -> Tree:
+        """Return the exact decision tree: its action is the policy's on every observation.
+
+        Every threshold is the least float whose image in the standard space lies in the upper half of a cell, so the
+        tree and the partition agree to the last bit.  Each cell asks its variables in the order that needs the fewest
+        leaves, and what both answers agree on is not asked.
+
+        Parameters
+        ----------
+        deterministic
+            Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
+        """
+        intervals = self._intervals(deterministic)[self._cells["best"]]
+        branches, leaves = make_tree(self, [interval.tobytes() for interval in intervals])
+        actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
+        at = branches.feature == LEAF
+        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
+        return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+
+    def cell_tree(self) -> tuple[Branches, "pd.DataFrame"]:
+        """Return a tree that leads to the cells themselves, none joined, and a row a leaf in the order of the leaves.
+
+        The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
+        """
+        import pandas as pd
+
+        branches, cells = make_tree(self, list(range(len(self._cells))))
+        best = self._cells["best"][cells]
+        low, high = self._low[best, 0], self._high[best, 0]
+        centre = self._intervals(deterministic=True)[best, 0, 0]
+        ball = self._balls[best]
+        return branches, pd.DataFrame(
+            {"low": low, "high": high, "centre": centre, "q": ball["q"], "visits": ball["visits"]}
+        )
+
+    def simplify(self, **options: Any) -> Simplified:
+        """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
+        if self.h is not None:
+            raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
+        return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _intervals(self, deterministic: bool) -> np.ndarray:
+        """Each ball's actions in the standard space, as rows of lower and upper bounds."""
+        low, high = self._low, self._high
+        if deterministic:
+            middle = (low + high) / 2
+            low, high = (np.floor(middle), np.floor(middle) + 1) if self._space.actions else (middle, middle)
+        return np.stack((low, high), axis=1)
+
+    def _actions(self, intervals: np.ndarray) -> dict[str, Any]:
+        """The table's columns that say what a cell does."""
+        low, high = intervals[:, 0], intervals[:, 1]
+        names = self.variables
+        if names.box is None:
+            runs = [range(int(a), int(b)) for a, b in zip(low[:, 0], high[:, 0], strict=True)]
+            return {
+                "actions": [tuple(i + names.start for i in run) for run in runs],
+                "label": [" or ".join(signed(names.choices[i], names.action_unit) for i in run) for run in runs],
+                "centre": [names.choices[int((run.start + run.stop) / 2)] for run in runs],
+            }
+        centre, half = np.array(self._space.action_centre), np.array(self._space.action_half)
+        ends = {"low": low, "high": high, "centre": (low + high) / 2}
+        columns = {}
+        for name, bound in ends.items():
+            for i in range(len(half)):
+                columns[name if len(half) == 1 else f"{name}_{i}"] = centre[i] + half[i] * bound[:, i]
+        return columns
+
+    def _unmap(self, axis: int, standard: np.ndarray) -> np.ndarray:
+        """Return the observed variable for values of a coordinate of the standard space."""
+        if np.isfinite(self._space.half[axis]):
+            return self._space.centre[axis] + self._space.half[axis] * standard
+        with np.errstate(divide="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
+            return np.arctanh(standard) / self._space.slope[axis]
+
+
+class Policies(Sequence):
+    """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
+
+    def __init__(self, agent: "Agent"):
+        self._agent = agent
+
+    def __len__(self) -> int:
+        return self._agent._learner.H
+
+    def __getitem__(self, h: int) -> Policy:
+        if not isinstance(h, int | np.integer) or not 0 <= h < len(self):
+            raise IndexError(f"AQL has a policy for each time step: give one of 0 to {len(self) - 1}, not {h!r}")
+        return Policy(self._agent, int(h))
+
+    def __repr__(self) -> str:
+        return f"Policies({len(self)} time steps)"
+
+
+def snapshots(agent: "Agent", iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
+    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
+    found = []
+    for goal in sorted(set(iterations)):
+        missing = goal - len(agent.history)
+        if missing < 0:
+            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
+        if missing:
+            agent.learn(missing, evaluations)
+        found.append((goal, agent.policy))
+    return found
+
+
+@entry
+def find_cells(cells, axes, root, space, points, found):
+    """Write the leaf cell of each observation."""
+    x = np.empty(len(axes))
+    for i in range(len(points)):
+        standardise(space, points[i], x)
+        found[i] = locate(cells, axes, root, x)
+
+
+class Cells(NamedTuple):
+    """Leaf cells: corners in the standard space, a row a cell, and the best ball of each."""
+
+    low: np.ndarray
+    high: np.ndarray
+    best: np.ndarray
+
+
+def join(cells: Cells, intervals: np.ndarray) -> list[list[int]]:
+    """Return groups of cells with the same actions whose unions are boxes.
+
+    Neighbours along one axis are joined, then along the next, and so on until nothing changes; which axis comes first
+    makes a difference, so each does, and the fewest groups are kept.
+    """
+    dimensions = cells.low.shape[1]
+    starts = [
+        (tuple(zip(low, high, strict=True)), interval.tobytes(), [i])
+        for i, (low, high, interval) in enumerate(zip(cells.low, cells.high, intervals, strict=True))
+    ]
+    found = []
+    for first in range(dimensions):
+        boxes, before = starts, None
+        while before is None or len(boxes) < before:
+            before = len(boxes)
+            for step in range(dimensions):
+                boxes = join_along((first + step) % dimensions, boxes)
+        found.append([members for _, _, members in boxes])
+    return min(found, key=len)
+
+
+def join_along(axis: int, boxes: list[tuple]) -> list[tuple]:
+    """Join the boxes that touch along an axis, have the same other sides and do the same."""
+    rows: dict[tuple, list] = {}
+    for sides, action, members in boxes:
+        rows.setdefault((sides[:axis], sides[axis + 1 :], action), []).append((sides[axis], members))
+    joined = []
+    for (before, after, action), row in rows.items():
+        row.sort(key=lambda entry: entry[0])
+        runs = [row[0]]
+        for (low, high), members in row[1:]:
+            (start, end), together = runs[-1]
+            if end == low:
+                runs[-1] = ((start, high), together + members)
+            else:
+                runs.append(((low, high), members))
+        joined += [((*before, side, *after), action, members) for side, members in runs]
+    return joined

@@ -1,0 +1,139 @@
+"""Decision trees in flat arrays: predicting, playing episodes, and exports to text, Graphviz, Python and C.
+
+The arrays are scikit-learn's: node 0 is the root, and the children of a node come after it.  One thing is different: a
+state goes left if its variable is *below* the threshold, not at it, since a state on a border of the partition belongs
+to its upper side.
+"""
+
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spaql.compiling import entry, inlined
+from spaql.spaces import Space, to_box
+from spaql.systems import Variable, space_of, system_of
+
+LEAF = -1
+
+
+class Variables(NamedTuple):
+    """What a system's observations and actions are called, and their units."""
+
+    observed: tuple[str, ...]
+    units: tuple[str, ...]
+    action: str
+    action_unit: str
+    choices: tuple[float, ...]  # the discrete actions in that unit; empty for continuous ones
+    start: int  # the number of the first discrete action
+    box: gym.spaces.Box | None  # of continuous actions
+    space: Space  # the map to the standard space
+
+
+def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
+    """Return the names and units of an environment's variables; plain numbers for one of no known system."""
+    space = space_of(env) if space is None else space
+    system = system_of(env)
+    discrete = isinstance(env.action_space, gym.spaces.Discrete)
+    start = int(env.action_space.start) if discrete else 0
+    choices = tuple(float(start + i) for i in range(space.actions))
+    if system is None:
+        plain = tuple(Variable(f"observation_{i}") for i in range(len(space.centre)))
+        observed, action = plain, Variable("action")
+    else:
+        observed, action = system.observed, system.action
+        if discrete and system.choices is not None:
+            choices = system.choices(env)
+    return Variables(
+        observed=tuple(variable.name for variable in observed),
+        units=tuple(variable.unit for variable in observed),
+        action=action.name,
+        action_unit=action.unit,
+        choices=choices,
+        start=start,
+        box=None if discrete else env.action_space,
+        space=space,
+    )
+
+
+class Tree(NamedTuple):
+    """A decision tree.
+
+    Attributes
+    ----------
+    feature
+        The number of the variable a node asks for; -1 in a leaf.
+    threshold
+        In the variable's own unit.  Below it the left child comes next, otherwise the right one.
+    left, right
+        The children; -1 in a leaf.
+    low, high
+        The actions of a leaf, in the standard space: an interval, or a run of the action list without `high`.
+    variables
+        Names and units.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    variables: Variables
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return int(np.sum(self.feature == LEAF))
+
+    @property
+    def depth(self) -> int:
+        """The greatest number of questions before an action."""
+        depth = np.zeros(len(self.feature), int)
+        for node in np.flatnonzero(self.feature != LEAF):  # parents come before their children
+            depth[self.left[node]] = depth[self.right[node]] = depth[node] + 1
+        return int(depth.max())
+
+    @property
+    def value(self) -> np.ndarray:
+        """The action of each node as the environment takes it: the middle one, if a leaf has several."""
+        middle = (self.low + self.high) / 2
+        if self.variables.box is None:
+            return np.floor(middle[:, 0]).astype(np.int64) + self.variables.start
+        return to_box(self.variables.box, self.variables.space, middle)
+
+    def apply(self, observations: ArrayLike) -> np.ndarray:
+        """Return the leaf each observation comes to; `observations` has a row each."""
+        points = np.ascontiguousarray(observations, float).reshape(-1, len(self.variables.observed))
+        if np.isnan(points).any():
+            raise ValueError("the observations contain NaN; expected numbers")
+        nodes = np.empty(len(points), np.int64)
+        find_leaves(self.feature, self.threshold, self.left, self.right, points, nodes)
+        return nodes
+
+    def predict(
+        self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
+    ) -> tuple[np.ndarray, None]:
+        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
+
+        It is the middle one where a leaf has several, whatever the other arguments.
+        """
+        actions = self.value[self.apply(observation)]
+        return (actions[0] if np.ndim(observation) == 1 else actions), None
+
+
+@inlined
+def descend(feature, threshold, left, right, observation):
+    """The leaf an observation comes to."""
+    node = 0
+    while feature[node] >= 0:
+        node = left[node] if observation[feature[node]] < threshold[node] else right[node]
+    return node
+
+
+@entry
+def find_leaves(feature, threshold, left, right, points, nodes):
+    """Write the leaf of each point."""
+    for i in range(len(points)):
+        nodes[i] = descend(feature, threshold, left, right, points[i])

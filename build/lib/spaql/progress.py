@@ -1,0 +1,24 @@
+"""Progress bars that move on a screen and do not flood a log."""
+
+import os
+import sys
+
+from tqdm import tqdm
+
+
+def progress(total: int, name: str, unit: str = "it", shown: bool = True) -> tqdm:
+    """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill."""
+    if sys.stderr.isatty():
+        interval = 0.1
+    else:
+        # A Jupyter server names the session of the kernels it starts; papermill does not.
+        interval = 1.0 if "ipykernel" in sys.modules and "JPY_SESSION_NAME" in os.environ else 10.0
+    return tqdm(
+        total=total,
+        desc=name,
+        unit=unit,
+        disable=not shown,
+        mininterval=interval,
+        maxinterval=interval,
+        unit_scale=total > 9999,
+    )

@@ -1,0 +1,105 @@
+"""The standard space [-1, 1]^d that agents see, and the map of any environment's observations and actions to it.
+
+The paper describes it in its sections "Implementation" and "Setup".
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from spaql.compiling import inlined
+
+FLOATS = np.ndarray  # a one-dimensional array of float64
+
+
+class Space(NamedTuple):
+    """The map between an environment's observations and actions and the standard space.
+
+    A bounded coordinate is shifted by `centre` and divided by `half`; an unbounded one (`half` infinite) goes through
+    the paper's sigmoid with slope `slope` at the origin.  `actions` counts the actions of a Discrete space (0: a Box).
+    """
+
+    centre: tuple[float, ...]  # tuples, not arrays: compiled code then knows their length
+    half: tuple[float, ...]
+    slope: tuple[float, ...]
+    action_centre: tuple[float, ...]
+    action_half: tuple[float, ...]
+    actions: int
+
+
+@inlined
+def sigmoid(y, m):
+    """φ_m(y), the shifted and rescaled sigmoid that bounds CartPole's velocities."""
+    return 2.0 / (1.0 + math.exp(-2.0 * m * y)) - 1.0
+
+
+@inlined
+def standardise(space, observation, x):
+    """Write the observation's point of the standard space to `x`; what lies outside its bounds is clipped to them."""
+    for i in range(len(space.centre)):
+        if space.half[i] < math.inf:
+            x[i] = (observation[i] - space.centre[i]) / space.half[i]
+        else:
+            x[i] = sigmoid(observation[i], space.slope[i])
+        x[i] = min(1.0, max(-1.0, x[i]))
+
+
+MAX_DIMENSIONS = 16  # a split makes up to 2^dimensions balls
+
+
+def make_space(env: gym.Env, slopes: Any = 1.0) -> Space:
+    """Return the map to the standard space for any environment with Box observations and Box or Discrete actions."""
+    observed, acted = env.observation_space, env.action_space
+    if not isinstance(observed, spaces.Box) or not np.issubdtype(observed.dtype, np.number):
+        raise TypeError(
+            f"observations must be a Box of numbers, not {observed}; "
+            "gymnasium.wrappers.FlattenObservation turns Dict, Tuple and Discrete observations into one"
+        )
+    if isinstance(acted, spaces.Discrete):
+        action_centre = action_half = np.zeros(1)
+        actions = int(acted.n)
+    elif isinstance(acted, spaces.Box) and np.issubdtype(acted.dtype, np.floating):
+        low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
+        if not np.all(np.isfinite(low) & np.isfinite(high)):
+            raise ValueError(
+                f"a Box of actions needs finite bounds, not {acted}; "
+                "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
+            )
+        action_centre, action_half = (high + low) / 2, (high - low) / 2
+        actions = 0
+    else:
+        raise TypeError(
+            f"actions must be Discrete or a Box of floats, not {acted}; "
+            "gymnasium.wrappers.TransformAction can turn one into the other"
+        )
+    low, high = (np.asarray(bound, float).ravel() for bound in (observed.low, observed.high))
+    dimensions = low.size + (0 if actions else action_half.size)
+    if dimensions > MAX_DIMENSIONS or low.size == 0:
+        raise ValueError(
+            f"observation {observed.shape} and action together have {dimensions} dimensions: a ball would split into "
+            f"2^{dimensions}; expected 1 to {MAX_DIMENSIONS} (images and long vectors need features first)"
+        )
+    bounded = np.isfinite(low) & np.isfinite(high)
+    if np.any(high[bounded] <= low[bounded]):
+        raise ValueError(f"observation bounds must have low < high, not {low} and {high}")
+    centre, half = np.zeros(low.size), np.full(low.size, math.inf)
+    centre[bounded] = (high[bounded] + low[bounded]) / 2
+    half[bounded] = (high[bounded] - low[bounded]) / 2
+    slope = np.asarray(slopes, float)
+    if slope.ndim and slope.shape != low.shape:
+        raise ValueError(f"slopes must be one number or {low.size}, one for each observation, not {slopes}")
+    slope = np.array(np.broadcast_to(slope, low.shape))
+    if not np.all(np.isfinite(slope)) or np.any(slope[~bounded] <= 0):
+        raise ValueError(f"slopes of unbounded observations must be positive numbers, not {slopes}")
+    maps = (tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half))
+    return Space(*maps, actions)
+
+
+def to_box(box: spaces.Box, space: Space, action: FLOATS) -> np.ndarray:
+    """Return the Box action for one (or an array of) actions of the standard space."""
+    scaled = (space.action_centre + np.multiply(space.action_half, action)).astype(box.dtype)
+    # Rounding to float32 must not leave the box.
+    return np.clip(scaled.reshape(action.shape[:-1] + box.shape), box.low, box.high)

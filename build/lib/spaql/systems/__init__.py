@@ -1,0 +1,352 @@
+"""The systems: what the package knows of each, and how compiled code finds a system's own functions.
+
+A system is one file: the constants of its dynamics (a named tuple), three short functions of them (`begin`, `step`,
+`observe`), where episodes start, and what its variables are called.  `register` makes it known.  Those of this folder
+are registered at the end of this module, those of users from wherever they stand.
+
+Compiled code is written once for all systems.  It calls `begin`, `move` and `observe` below, and the compiler picks the
+functions of the system by the type of its constants.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from spaql.compiling import INLINED, either, machine_code
+from spaql.spaces import Space, make_space, standardise
+
+# Wrappers that gym.make() adds by itself: what is inside them is what it seems to be.
+TRANSPARENT = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a system's state, of its observations, or its action."""
+
+    name: str  # as in a program
+    symbol: str = ""  # as in a formula of text, "θ̇"
+    unit: str = ""
+    ends: tuple[float, float] = (-1.0, 1.0)  # how far maps and sliders go
+    formula: str = ""  # as in a formula of TeX, r"$\dot\theta$"
+
+
+@dataclass(frozen=True)
+class System:
+    """What the package knows of a system.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    originals
+        The environments it is the twin of: exactly these classes run compiled, and their subclasses share its names.
+    constants
+        The class of the named tuple that holds the constants of the dynamics.
+    describe
+        Returns the constants of an environment, read from the object itself; None for a variant that the compiled
+        functions do not cover, which then runs interpreted.
+    begin
+        `begin(constants, start, state)` writes the state at the start of an episode.
+    step
+        `step(constants, state, action)` changes the state and returns the reward and whether the episode ends; actions
+        are in the environment's units, or the number of a discrete one.
+    observe
+        `observe(constants, state, observation)` writes the observation in the environment's units.
+    draw_starts
+        `draw_starts(constants, rng, episodes)` returns the starts of episodes, one row per episode: the stream that
+        the environment's reset() draws from the same generator.
+    state, observed, action
+        Its variables; the state's are those of `env.unwrapped.state`.
+    size
+        How many numbers `state` holds in compiled code; as many as there are state variables if not given.
+    choices
+        `choices(env)` returns the discrete actions in the action's unit.
+    titles
+        What the system's environments are called in the book, by id.
+    wrappers
+        Wrappers of the system's own that `describe` understands.
+    slopes
+        Slopes of the sigmoid for unbounded observations (zero where bounded).
+    reference
+        The observation that SPAQL-TS steers to.
+    angles
+        Pairs of observed variables that are cosine and sine of an angle of the state: {angle: (cosine, sine)}.
+    vary
+        `vary(env, mass=1.0, length=1.0)` changes the mass and the length of its pendulum or pole, if it has one.
+    """
+
+    name: str
+    originals: tuple[type[gym.Env], ...]
+    constants: type
+    describe: Callable[[gym.Env], Any]
+    begin: Callable[..., None]
+    step: Callable[..., tuple[float, bool]]
+    observe: Callable[..., None]
+    draw_starts: Callable[[Any, np.random.Generator, int], np.ndarray]
+    state: tuple[Variable, ...]
+    observed: tuple[Variable, ...]
+    action: Variable
+    size: int = 0
+    choices: Callable[[gym.Env], tuple[float, ...]] | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    wrappers: tuple[type[gym.Wrapper], ...] = ()
+    slopes: tuple[float, ...] | None = None
+    reference: tuple[float, ...] | None = None
+    angles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    vary: Callable[..., None] | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the state has in compiled code."""
+        return self.size or len(self.state)
+
+
+REGISTRY: dict[type, System] = {}  # by the class of the constants
+
+
+def register(system: System) -> System:
+    """Make a system known: its environments then run compiled.
+
+    Registering another system for the same constants or environments replaces the first.
+    """
+    for known in list(REGISTRY.values()):
+        if set(known.originals) & set(system.originals):
+            del REGISTRY[known.constants]
+    REGISTRY[system.constants] = system
+    return system
+
+
+def system_of(env: gym.Env) -> System | None:
+    """Return the system whose variables an environment shows: a twin's, or that of a class derived from it."""
+    for system in REGISTRY.values():
+        if isinstance(env.unwrapped, system.originals) and env.observation_space == env.unwrapped.observation_space:
+            return system
+    return None
+
+
+def title(env_id: str) -> str:
+    """Return what an environment is called in the book; its id if no system says."""
+    return next((system.titles[env_id] for system in REGISTRY.values() if env_id in system.titles), env_id)
+
+
+def solved_at(env_id: str) -> float | None:
+    """Return the mean return from which a task counts as solved, as Gymnasium's registry has it."""
+    return gym.spec(env_id).reward_threshold
+
+
+def make_env(env: str | gym.Env) -> gym.Env:
+    """Return the environment, made if only its id is given."""
+    if isinstance(env, str):
+        with warnings.catch_warnings():
+            # Gymnasium advises against CartPole-v0, which is the paper's.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return gym.make(env)
+    if not isinstance(env, gym.Env):
+        vector = " (one environment, not a vector of them)" if isinstance(env, gym.vector.VectorEnv) else ""
+        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}{vector}")
+    return env
+
+
+def space_of(env: gym.Env, slopes: Any = None) -> Space:
+    """Return the map of an environment to the standard space, with its system's slopes unless others are given."""
+    if slopes is None:
+        system = system_of(env)
+        slopes = system.slopes if system and system.slopes is not None else 1.0
+    return make_space(env, slopes)
+
+
+def episode_limit(env: gym.Env) -> int | None:
+    """Return after how many steps the environment's own wrappers end an episode, or None if they never do."""
+    limits = []
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            limits.append(env._max_episode_steps)
+        env = env.env
+    return min(limits, default=None)
+
+
+def make_generator(seed: int) -> np.random.Generator:
+    """Return the generator a Gymnasium environment has after reset(seed=seed)."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What compiled code calls.  In Python these look the system up in the registry; the compiler does so once, by type.
+
+
+def begin(system, start, state):
+    """Write the state at the start of an episode."""
+    REGISTRY[type(system)].begin(system, start, state)
+
+
+def move(system, state, action):
+    """Change the state by one step under an action in the environment's units; return reward and end of episode."""
+    return REGISTRY[type(system)].step(system, state, action)
+
+
+def observe(system, state, observation):
+    """Write the observation in the environment's units."""
+    REGISTRY[type(system)].observe(system, state, observation)
+
+
+def blank_state(system):
+    """Return room for a system's state."""
+    return np.empty(REGISTRY[type(system)].numbers)
+
+
+@overload(begin, jit_options=INLINED)
+def _begin(system, start, state):
+    kernel = njit(**INLINED)(REGISTRY[system.instance_class].begin)
+    return lambda system, start, state: kernel(system, start, state)
+
+
+@overload(move, jit_options=INLINED)
+def _move(system, state, action):
+    kernel = njit(**INLINED)(REGISTRY[system.instance_class].step)
+    return lambda system, state, action: kernel(system, state, action)
+
+
+@overload(observe, jit_options=INLINED)
+def _observe(system, state, observation):
+    kernel = njit(**INLINED)(REGISTRY[system.instance_class].observe)
+    return lambda system, state, observation: kernel(system, state, observation)
+
+
+@overload(blank_state, jit_options=INLINED)
+def _blank_state(system):
+    numbers = REGISTRY[system.instance_class].numbers
+    return lambda system: np.empty(numbers)
+
+
+class Model(NamedTuple):
+    """What the compiled loops take of a world: the system's constants and how the agent sees it."""
+
+    system: Any
+    space: Space
+    raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
+
+    def room(self) -> np.ndarray:
+        return blank_state(self.system)
+
+    def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
+        reset_model(self, state, start, x)
+
+    def step(self, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
+        return step_model(self, state, action, x)
+
+
+# The three functions that the loops call of a world.  In Python they are its methods, whatever kind of world it is; the
+# compiler knows models only.
+
+
+def room(world):
+    """Return room for the state of a world's system."""
+    return world.room()
+
+
+def reset(world, state, start, x):
+    """Begin an episode; write what the agent observes to `x`."""
+    world.reset(state, start, x)
+
+
+def step(world, state, action, x):
+    """Apply an action of the standard space; write what the agent observes to `x`, return reward and end of episode."""
+    return world.step(state, action, x)
+
+
+@overload(room, jit_options=INLINED)
+def _room(world):
+    return lambda world: blank_state(world.system)
+
+
+@overload(reset, jit_options=INLINED)
+def _reset(world, state, start, x):
+    return lambda world, state, start, x: reset_model(world, state, start, x)
+
+
+@overload(step, jit_options=INLINED)
+def _step(world, state, action, x):
+    return lambda world, state, action, x: step_model(world, state, action, x)
+
+
+@either
+def reset_model(model, state, start, x):
+    """Begin an episode of a compiled system."""
+    begin(model.system, start, state)
+    observe(model.system, state, x)
+    if model.raw_first:
+        for i in range(x.size):
+            x[i] = min(1.0, max(-1.0, x[i]))
+    else:
+        standardise(model.space, x, x)
+
+
+@either
+def step_model(model, state, action, x):
+    """Take a step of a compiled system; the action is replaced by what the environment takes."""
+    if model.space.actions == 0:
+        for i in range(action.size):
+            action[i] = model.space.action_centre[i] + model.space.action_half[i] * action[i]
+    reward, over = move(model.system, state, action)
+    observe(model.system, state, x)
+    standardise(model.space, x, x)
+    return reward, over
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Worlds: what an agent learns in
+
+
+class CompiledWorld:
+    """A compiled system that an agent learns in, with the random stream of its starts."""
+
+    compiled = True
+
+    def __init__(self, system: System, constants: Any, space: Space, seed: int, raw_first: bool = False):
+        self.system = system
+        self.model = Model(constants, space, raw_first)
+        self._generator = make_generator(seed)
+
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        """Run a loop as machine code; its first argument is the model."""
+        return machine_code(function, type(self.model.system))(self.model, *arguments)
+
+    def starts(self, episodes: int) -> np.ndarray:
+        """Draw the starts of the next episodes, one row per episode."""
+        return self.draw(self._generator, episodes)
+
+    def draw(self, rng: np.random.Generator, episodes: int) -> np.ndarray:
+        """Draw starts with a generator of the caller's."""
+        return self.system.draw_starts(self.model.system, rng, episodes)
+
+    @property
+    def stream(self) -> dict:
+        """The state of the random stream."""
+        return self._generator.bit_generator.state
+
+    @stream.setter
+    def stream(self, state: dict) -> None:
+        self._generator.bit_generator.state = state
+
+
+def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = False) -> CompiledWorld | None:
+    """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
+    system = next((one for one in REGISTRY.values() if type(env.unwrapped) in one.originals), None)
+    if system is None:
+        return None
+    wrapper = env
+    while isinstance(wrapper, gym.Wrapper):
+        if type(wrapper) not in (*TRANSPARENT, *system.wrappers):
+            return None
+        wrapper = wrapper.env
+    constants = system.describe(env)
+    return None if constants is None else CompiledWorld(system, constants, space, seed, raw_first)
+
+
+from spaql.systems import cartpole, mountain_car, pendulum  # noqa: E402, F401  (they register themselves)

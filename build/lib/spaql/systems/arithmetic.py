@@ -1,0 +1,70 @@
+"""Squares and angles as NumPy computes them, to the last bit, but faster."""
+
+import math
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from spaql.compiling import INLINED, inlined
+
+_pow = types.ExternalFunction("pow", types.float64(types.float64, types.float64))
+_powf = types.ExternalFunction("powf", types.float32(types.float32, types.float32))
+
+
+def power(y, exponent):
+    """Return y to a power, by the C library's pow()."""
+    return math.pow(y, exponent)
+
+
+def power32(y, exponent):
+    """Return a float32 to a power, by the C library's powf()."""
+    return np.float32(y) ** np.float32(exponent)
+
+
+@overload(power, jit_options=INLINED)
+def _power(y, exponent):
+    return lambda y, exponent: _pow(y, exponent)
+
+
+@overload(power32, jit_options=INLINED)
+def _power32(y, exponent):
+    return lambda y, exponent: _powf(y, exponent)
+
+
+@inlined
+def square(y, two):
+    """Return pow(y, 2), as NumPy squares its scalars: now and then its last bit is not that of y * y.
+
+    Where the exact square is far from the middle between two floats, every sound pow() rounds it to y * y, and the slow
+    call is not needed.  The exponent is an argument, lest the compiler put y * y back.
+    """
+    product = y * y
+    # Dekker's exact error of the product: y * y = product + error.
+    scaled = 134217729.0 * y
+    high = scaled - (scaled - y)
+    low = y - high
+    error = ((high * high - product) + 2.0 * high * low) + low * low
+    if product + 1.125 * error == product:  # more than 0.05 of a unit in the last place away from the middle
+        return product
+    return power(y, two)
+
+
+@inlined
+def square32(y, two):
+    """`square` for a float32, for which only exact squares spare the call."""
+    product = np.float64(y) * np.float64(y)
+    if np.float32(product) == product:
+        return np.float32(product)
+    return power32(y, np.float32(two))
+
+
+@inlined
+def principal(theta):
+    """The angle in [-π, π): (θ + π) mod 2π - π, without the slow fmod() where a subtraction gives the same bits."""
+    angle = theta + math.pi
+    if angle >= 2 * math.pi:
+        angle = angle - 2 * math.pi if angle < 4 * math.pi else angle % (2 * math.pi)
+    elif angle < 0.0:
+        angle = angle + 2 * math.pi if angle > -2 * math.pi else angle % (2 * math.pi)
+    return angle - math.pi

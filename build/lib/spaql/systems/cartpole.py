@@ -1,0 +1,117 @@
+"""The cart and its pole: Gymnasium's CartPole-v0 and CartPole-v1."""
+
+import math
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+from spaql.systems import System, Variable, register
+
+
+class CartPole(NamedTuple):
+    """The constants of cart and pole.  The state is position, speed, angle and angular speed."""
+
+    gravity: float
+    mass_pole: float
+    total_mass: float
+    pole_mass_length: float
+    length: float
+    force: float
+    dt: float
+    max_position: float
+    max_angle: float
+
+
+def begin(system, start, state):
+    """Begin with a state near the origin."""
+    state[:] = start
+
+
+def observe(system, state, observation):
+    """Write the state, rounded to the float32 Gymnasium reports."""
+    for i in range(4):
+        observation[i] = np.float32(state[i])
+
+
+def step(system, state, action):
+    """Push to the left (0) or to the right (1)."""
+    position, speed, theta, theta_speed = state[0], state[1], state[2], state[3]
+    force = system.force if action[0] == 1.0 else -system.force
+    cos, sin = math.cos(theta), math.sin(theta)
+    temp = (force + system.pole_mass_length * (theta_speed * theta_speed) * sin) / system.total_mass
+    theta_acceleration = (system.gravity * sin - cos * temp) / (
+        system.length * (4.0 / 3.0 - system.mass_pole * (cos * cos) / system.total_mass)
+    )
+    acceleration = temp - system.pole_mass_length * theta_acceleration * cos / system.total_mass
+    position = position + system.dt * speed
+    speed = speed + system.dt * acceleration
+    theta = theta + system.dt * theta_speed
+    theta_speed = theta_speed + system.dt * theta_acceleration
+    state[0], state[1], state[2], state[3] = position, speed, theta, theta_speed
+    fell = abs(position) > system.max_position or abs(theta) > system.max_angle
+    return 1.0, fell
+
+
+def draw_starts(system, rng, episodes):
+    """Draw all four variables within 0.05 of zero."""
+    high = np.full(4, 0.05)
+    return rng.uniform(-high, high, size=(episodes, 4))
+
+
+def describe(env: gym.Env) -> CartPole | None:
+    """Return the constants of cart and pole; None for the other reward and the other integrator."""
+    inner = env.unwrapped
+    if inner._sutton_barto_reward or inner.kinematics_integrator != "euler":
+        return None
+    return CartPole(
+        gravity=float(inner.gravity),
+        mass_pole=float(inner.masspole),
+        total_mass=float(inner.total_mass),
+        pole_mass_length=float(inner.polemass_length),
+        length=float(inner.length),
+        force=float(inner.force_mag),
+        dt=float(inner.tau),
+        max_position=float(inner.x_threshold),
+        max_angle=float(inner.theta_threshold_radians),
+    )
+
+
+def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
+    """Multiply the mass and the length of the pole; the cart stays the same."""
+    inner = env.unwrapped
+    inner.masspole *= mass
+    inner.length *= length
+    # Gymnasium computes these once, when it makes the environment.
+    inner.total_mass = inner.masspole + inner.masscart
+    inner.polemass_length = inner.masspole * inner.length
+
+
+STATE = (
+    Variable("x", "x", "m", (-2.4, 2.4), "$x$"),
+    Variable("x_dot", "ẋ", "m/s", (-3.0, 3.0), r"$\dot x$"),
+    Variable("theta", "θ", "rad", (-0.2095, 0.2095), r"$\theta$"),
+    Variable("theta_dot", "θ̇", "rad/s", (-3.0, 3.0), r"$\dot\theta$"),
+)
+
+SYSTEM = register(
+    System(
+        name="CartPole",
+        originals=(CartPoleEnv,),
+        constants=CartPole,
+        describe=describe,
+        begin=begin,
+        step=step,
+        observe=observe,
+        draw_starts=draw_starts,
+        state=STATE,
+        observed=STATE,
+        action=Variable("force", "F", "N", (-10.0, 10.0), "$F$"),
+        choices=lambda env: (-float(env.unwrapped.force_mag), float(env.unwrapped.force_mag)),
+        titles={"CartPole-v0": "CartPole", "CartPole-v1": "CartPole, 500 steps"},
+        slopes=(0.0, 1 / 240, 0.0, 1 / 21),
+        reference=(0.0, 0.0, 0.0, 0.0),
+        vary=vary,
+    )
+)

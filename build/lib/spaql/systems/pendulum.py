@@ -1,0 +1,194 @@
+"""The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, and rewards in [0, 1]."""
+
+import math
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.classic_control.pendulum import PendulumEnv
+
+from spaql.systems import System, Variable, register
+from spaql.systems.arithmetic import principal, square, square32
+
+REWARD_SCALE = math.pi**2 + 6.404  # c of the scaled reward (r + c) / c
+TORQUES = (-2.0, -1.0, 0.0, 1.0, 2.0)
+
+
+class Pendulum(NamedTuple):
+    """The constants of the pendulum.  Its state is angle, speed and sine of the angle."""
+
+    gravity: float  # 3g / 2l
+    per_inertia: float  # 3 / ml²
+    dt: float
+    max_speed: float
+    max_torque: float
+    clip_first: bool  # Pendulum-v1 moves the angle with the clipped speed, Pendulum-v0 with the speed before the clip
+    shift: float  # the reward is (r + shift) / scale
+    scale: float
+    two: float  # 2.0, see `arithmetic.square`
+    torque: float  # of action 0, which each next discrete action adds `torque_step` to
+    torque_step: float
+
+
+def begin(system, start, state):
+    """Begin with an angle and a speed."""
+    state[0], state[1], state[2] = start[0], start[1], math.sin(start[0])
+
+
+def observe(system, state, observation):
+    """Write cosine, sine and speed, rounded to the float32 Gymnasium reports."""
+    observation[0] = np.float32(math.cos(state[0]))
+    observation[1] = np.float32(state[2])
+    observation[2] = np.float32(state[1])
+
+
+def step(system, state, action):
+    """Apply a torque in Nm, or the discrete action of that number."""
+    torque = system.torque + system.torque_step * action[0]
+    # Gymnasium receives the torque as a float32 scalar, so its products are rounded to float32.
+    u = np.float32(min(system.max_torque, max(-system.max_torque, torque)))
+    theta, speed, sin = state[0], state[1], state[2]
+    cost = (
+        square(principal(theta), system.two)
+        + 0.1 * square(speed, system.two)
+        + np.float64(np.float32(0.001) * square32(u, system.two))
+    )
+    push = np.float64(np.float32(system.per_inertia) * u)
+    new_speed = speed + (system.gravity * sin + push) * system.dt
+    clipped = min(system.max_speed, max(-system.max_speed, new_speed))
+    theta += (clipped if system.clip_first else new_speed) * system.dt
+    state[0], state[1], state[2] = theta, clipped, math.sin(theta)
+    return (-cost + system.shift) / system.scale, False
+
+
+def draw_starts(system, rng, episodes):
+    """Draw angles in [-π, π] and speeds in [-1, 1] rad/s."""
+    high = np.array([math.pi, 1.0])
+    return rng.uniform(-high, high, size=(episodes, 2))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Environments for what the paper runs and Gymnasium does not have
+
+
+class PendulumV0(PendulumEnv):
+    """Gymnasium's Pendulum with the dynamics of Gym's Pendulum-v0: the angle moves with the speed before its clip."""
+
+    def step(self, u):
+        theta, speed = self.state
+        _, reward, *rest = super().step(u)
+        u = np.clip(u, -self.max_torque, self.max_torque)[0]
+        unclipped = speed + (3 * self.g / (2 * self.l) * np.sin(theta) + 3.0 / (self.m * self.l**2) * u) * self.dt
+        self.state = np.array([theta + unclipped * self.dt, self.state[1]])
+        return self._get_obs(), reward, *rest
+
+
+class ScaledReward(gym.RewardWrapper):
+    """Pendulum's rewards mapped to [0, 1]: (r + c) / c."""
+
+    def reward(self, reward):
+        return (reward + REWARD_SCALE) / REWARD_SCALE
+
+
+class FiveTorques(gym.ActionWrapper):
+    """Pendulum with the five torques -2, -1, 0, 1, 2 Nm as its actions."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = spaces.Discrete(len(TORQUES))
+
+    def action(self, action):
+        return np.array([TORQUES[int(action)]], dtype=np.float32)
+
+
+def make(dynamics: str = "v1", scaled: bool = False, discrete: bool = False, **kwargs) -> gym.Env:
+    """Return a pendulum: the entry point of the ids below."""
+    env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)
+    env = ScaledReward(env) if scaled else env
+    return FiveTorques(env) if discrete else env
+
+
+IDS = {
+    "spaql/PendulumScaled-v1": {"scaled": True},
+    "spaql/PendulumDiscrete-v1": {"discrete": True},
+    "spaql/Pendulum-v0": {"dynamics": "v0"},
+    "spaql/PendulumDiscrete-v0": {"dynamics": "v0", "discrete": True},
+}
+for _id, _kwargs in IDS.items():
+    if _id not in gym.registry:
+        gym.register(_id, entry_point="spaql.systems.pendulum:make", max_episode_steps=200, kwargs=_kwargs)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the package knows of it
+
+
+def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
+    """Return whether an environment has a wrapper of some kind around it."""
+    while isinstance(env, gym.Wrapper):
+        if type(env) is kind:
+            return True
+        env = env.env
+    return False
+
+
+def describe(env: gym.Env) -> Pendulum:
+    """Return the constants of a pendulum."""
+    inner, five = env.unwrapped, has(env, FiveTorques)
+    scale = REWARD_SCALE if has(env, ScaledReward) else 1.0
+    return Pendulum(
+        gravity=3 * inner.g / (2 * inner.l),
+        per_inertia=3.0 / (inner.m * inner.l**2),
+        dt=float(inner.dt),
+        max_speed=float(inner.max_speed),
+        max_torque=float(inner.max_torque),
+        clip_first=type(inner) is PendulumEnv,
+        shift=scale if scale != 1.0 else 0.0,
+        scale=scale,
+        two=2.0,
+        torque=TORQUES[0] if five else 0.0,
+        torque_step=TORQUES[1] - TORQUES[0] if five else 1.0,
+    )
+
+
+def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
+    """Multiply the pendulum's mass and length."""
+    env.unwrapped.m *= mass
+    env.unwrapped.l *= length
+
+
+THETA = Variable("theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$")
+THETA_DOT = Variable("theta_dot", "θ̇", "rad/s", (-8.0, 8.0), r"$\dot\theta$")
+
+SYSTEM = register(
+    System(
+        name="Pendulum",
+        originals=(PendulumEnv, PendulumV0),
+        constants=Pendulum,
+        describe=describe,
+        begin=begin,
+        step=step,
+        observe=observe,
+        draw_starts=draw_starts,
+        state=(THETA, THETA_DOT),
+        observed=(
+            Variable("cos_theta", "cos θ", "", (-1.0, 1.0), r"$\cos\theta$"),
+            Variable("sin_theta", "sin θ", "", (-1.0, 1.0), r"$\sin\theta$"),
+            THETA_DOT,
+        ),
+        action=Variable("torque", "u", "Nm", (-2.0, 2.0), "$u$"),
+        size=3,
+        choices=lambda env: TORQUES if has(env, FiveTorques) else (),
+        titles={
+            "Pendulum-v1": "Pendulum",
+            "spaql/PendulumScaled-v1": "Pendulum, rewards scaled to [0, 1]",
+            "spaql/PendulumDiscrete-v1": "Pendulum, five torques",
+            "spaql/Pendulum-v0": "Pendulum-v0",
+            "spaql/PendulumDiscrete-v0": "Pendulum-v0, five torques",
+        },
+        wrappers=(FiveTorques, ScaledReward),
+        reference=(1.0, 0.0, 0.0),
+        angles={"theta": ("cos_theta", "sin_theta")},
+        vary=vary,
+    )
+)
