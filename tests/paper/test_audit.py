@@ -1,5 +1,7 @@
 """The audit's frames on hand-made records, and its simulations against closed figures."""
 
+import dataclasses
+
 import gymnasium as gym
 import numpy as np
 import pandas as pd
@@ -108,7 +110,7 @@ def test_one_more_draw_against_the_formula():
 def test_crossings_by_hand():
     spaql = records_of("SPAQL", curves=[np.full(100, 5.0)] * 3)
     released = records_of("SPAQL", curves=[np.full(100, 2.0)] * 3, rules="released")
-    trpo = [r._replace(job=r.job._replace(xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
+    trpo = [r._replace(job=dataclasses.replace(r.job, xi=0.0)) for r in records_of("TRPO", curves=[[1, 3, 6, 7]] * 3)]
     for record in trpo:
         record.history["steps"] = 4000
     frame = comparison.crossings(spaql + released + trpo)

@@ -1,5 +1,6 @@
 """Networks against Stable-Baselines3, changed systems against Gymnasium, and the pictures of both."""
 
+import dataclasses
 import itertools
 import logging
 import subprocess
@@ -121,8 +122,8 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     path = network_path(tmp_path, job)
     assert path == tmp_path / "policies" / "CartPole-v0-TRPO.npz"
     with pytest.raises(store.Damaged, match="another job"):
-        trpo_network(job._replace(agent=1), tmp_path)
-    trpo_network(job._replace(agent=1), None)
+        trpo_network(dataclasses.replace(job, agent=1), tmp_path)
+    trpo_network(dataclasses.replace(job, agent=1), None)
     assert len(calls) == 2
     monkeypatch.setitem(provenance.NUMERICS, "trpo", 99)
     with pytest.raises(store.Stale):
@@ -135,7 +136,7 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     with pytest.raises(store.Damaged):
         trpo_network(job, tmp_path)
     with pytest.raises(ValueError, match="algorithm"):
-        trpo_network(job._replace(algorithm="SPAQL"))
+        trpo_network(dataclasses.replace(job, algorithm="SPAQL"))
 
 
 @pytest.mark.parametrize("same", [True, False])

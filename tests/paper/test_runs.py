@@ -24,6 +24,7 @@ from spaql.paper.runs.job import compute, seeds
 from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.verify import agreement
 from spaql.paper.studies import make_jobs, paper_jobs, scale_of
+from spaql.rules import RULES
 
 ROOT = Path(__file__).parents[2]
 GRID = {"algorithms": ["SPAQL", "AQL"], "systems": ["CartPole-v0", "Pendulum-v1"], "xis": [0, 20]}
@@ -39,7 +40,7 @@ def counted(monkeypatch):
         computed.append(job)
         return compute(job)
 
-    monkeypatch.setattr(experiments, "compute", count)
+    monkeypatch.setattr(runner, "compute", count)
     return computed
 
 
@@ -111,7 +112,7 @@ def test_the_papers_runs_are_the_papers():
     }
     chosen = {(job.algorithm, job.xi) for job in long if job.system == "CartPole-v0"}
     assert chosen == {("Random", 0), ("AQL", 120), ("SPAQL", 20), ("SPAQL-TS", 20)}
-    assert all(job.rules == jobs.RULES["paper"] for job in xi + long)
+    assert all(job.rules == RULES["paper"] for job in xi + long)
     for scale in studies.SCALES:
         assert scale_of(paper_jobs("xi", scale) + paper_jobs("long", scale)) == scale
         assert scale_of(paper_jobs("xi", scale)) == scale_of(paper_jobs("long", scale, seed=7)) == scale
@@ -131,7 +132,7 @@ def test_bad_grids_are_refused_before_anything_runs(counted):
         ({"rules": "mine"}, "rules"),
         ({"xis": []}, "nothing to run"),
         ({"systems": "CartPole-v0"}, "systems must be a list"),
-        ({"algorithms": ["SPAQL-TS"], "systems": ["MountainCar-v0"]}, "needs a reference state"),
+        ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
         ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
     ):
         with pytest.raises(ValueError, match=says):
@@ -173,41 +174,41 @@ def test_what_is_stored_is_loaded_and_what_is_missing_is_computed(tmp_path, coun
         {"record": True},
         {"xis": [1]},
     ):
-        assert {store.path_of(tmp_path, job) for job in some_jobs(**change)}.isdisjoint(
-            store.path_of(tmp_path, job) for job in some_jobs(agents=2)
+        assert {store.record_path(tmp_path, job) for job in some_jobs(**change)}.isdisjoint(
+            store.record_path(tmp_path, job) for job in some_jobs(agents=2)
         ), change
 
 
 def test_a_stored_record_is_the_computed_one_and_says_where_it_comes_from(tmp_path):
     record = compute(some_jobs(record=True)[0])
-    path = store.save(tmp_path, record)
-    read, header = store.read(path)
-    assert read.digest() == record.digest() == header["digest"]
+    path = store.save_record(tmp_path, record)
+    read, origin = store.read_record(path)
+    assert read.digest() == record.digest()
     assert read.job == record.job
     assert np.array_equal(read.history, record.history)
-    assert header["wall"] == record.wall > 0
-    provenance = header["provenance"]
-    assert {"python", "numpy", "numba", "gymnasium", "spaql"} <= set(provenance["versions"])
-    assert len(provenance["commit"].split()[0]) in (40, len("unknown"))
-    assert "cores" in provenance["machine"]
-    assert str(Path.home()) not in json.dumps(header)
+    assert read.wall == record.wall > 0
+    assert {"python", "numpy", "numba", "gymnasium", "spaql"} <= set(origin["versions"])
+    assert len(origin["commit"].split()[0]) in (40, len("unknown"))
+    assert "cores" in origin["machine"]
+    assert origin["numerics"] == provenance.NUMERICS["spaql"]
+    assert origin["platform"] == provenance.platform_key()
+    assert str(Path.home()) not in json.dumps(origin)
     with np.load(path, allow_pickle=False) as file:  # nothing in it needs pickle
         assert all(file[name].dtype.hasobject is False for name in file.files)
 
 
-def test_other_code_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
+def test_another_version_of_the_numbers_makes_a_record_stale_and_it_is_said(tmp_path, counted, monkeypatch, caplog):
     run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
-    monkeypatch.setattr(provenance, "code", lambda job: "another")
-    monkeypatch.setattr(provenance, "provenance", dict)
+    monkeypatch.setitem(provenance.NUMERICS, "spaql", 2)
     with caplog.at_level(logging.WARNING):
         run(some_jobs(agents=1), store=tmp_path, progress_bar=False)
     assert len(counted) == 16
-    assert "2 stored SPAQL agents on CartPole-v0 were computed by other code" in caplog.text
+    assert "2 stored SPAQL agents on CartPole-v0 have numbers of another version" in caplog.text
 
 
-def test_a_worker_with_other_code_is_refused(monkeypatch):
-    monkeypatch.setattr(runner, "compute_here", lambda job: (compute(job), {"code": "older"}))
-    with pytest.raises(RuntimeError, match="a worker runs code older"):
+def test_a_worker_with_other_numbers_is_refused(monkeypatch):
+    monkeypatch.setattr(runner, "compute_here", lambda job: (compute(job), {"numerics": 0}))
+    with pytest.raises(RuntimeError, match="a worker computes numbers of version 0, this code of version 1"):
         run(some_jobs(agents=1), store=None, progress_bar=False)
 
 
@@ -215,10 +216,12 @@ def test_a_worker_with_other_code_is_refused(monkeypatch):
 def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
     wanted = some_jobs(agents=1)
     records = run(wanted, store=tmp_path, progress_bar=False)
-    path = store.path_of(tmp_path, wanted[3])
+    path = store.record_path(tmp_path, wanted[3])
     data = bytearray(path.read_bytes())
     if kind == "flipped":
-        data[len(data) // 3] ^= 0x10
+        with zipfile.ZipFile(path) as file:
+            numbers = file.getinfo("history.npy")
+        data[numbers.header_offset + 60 + numbers.compress_size // 2] ^= 0x10
     elif kind == "cut":
         data = data[:-100]
     elif kind == "empty":
@@ -233,7 +236,7 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
         np.savez(path, **arrays)
         data = path.read_bytes()
     else:  # a sound file, but another agent's
-        data = store.path_of(tmp_path, wanted[4]).read_bytes()
+        data = store.record_path(tmp_path, wanted[4]).read_bytes()
     path.write_bytes(data)
     with caplog.at_level(logging.WARNING):
         again = run(wanted, store=tmp_path, progress_bar=False)
@@ -241,7 +244,7 @@ def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, c
     assert "set aside as" in caplog.text
     assert path.with_name(path.name + ".damaged").read_bytes() == bytes(data)
     assert [r.digest() for r in again] == [r.digest() for r in records]
-    assert store.load(tmp_path, wanted[3]).digest() == records[3].digest()
+    assert store.load_record(tmp_path, wanted[3]).digest() == records[3].digest()
 
 
 CHILD = """
@@ -350,28 +353,28 @@ def cluster(tmp_path):
 
 def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster, monkeypatch):
     address, workers = cluster
-    store = tmp_path / "store"
+    folder = tmp_path / "store"
     wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
     killed = []
 
     def save_and_kill(*arguments):
         path = save(*arguments)
-        stored = len(list(store.rglob("*.npz")))
+        stored = len(list(folder.rglob("*.npz")))
         if stored >= 4 and not killed:
             workers[0].kill()
             killed.append(stored)
         return path
 
-    save = store.save
-    monkeypatch.setattr(store, "save", save_and_kill)
-    remote = run(wanted, scheduler=address, store=store, progress_bar=False)
+    save = store.save_record
+    monkeypatch.setattr(runner, "save_record", save_and_kill)
+    remote = run(wanted, scheduler=address, store=folder, progress_bar=False)
     assert killed
     assert killed[0] < len(wanted)
     workers[0].wait(timeout=5)
     local = run(wanted, store=None, progress_bar=False)
     pd.testing.assert_frame_equal(histories(remote), histories(local), check_exact=True)
     # What a worker computed says so.
-    assert "cores" in store.read(store.path_of(store, wanted[0]))[1]["provenance"]["machine"]
+    assert "cores" in store.load_origin(folder, wanted[0])["machine"]
 
 
 def test_the_command_line_takes_a_cluster(tmp_path, cluster, capsys):
@@ -420,7 +423,7 @@ def test_agreement_sees_the_same_bits_the_same_distribution_and_a_difference():
 
 
 def test_an_unreadable_file_is_an_error_not_damage(tmp_path):
-    path = store.path_of(tmp_path, some_jobs()[0])
+    path = store.record_path(tmp_path, some_jobs()[0])
     path.mkdir(parents=True)  # reading a folder fails, whoever one is
     with pytest.raises(IsADirectoryError):
         run(some_jobs(), store=tmp_path, progress_bar=False)
@@ -467,10 +470,9 @@ def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
 
 
 def test_the_stored_results_stay_small():
-    paper = {store.path_of(ROOT / "results", job) for study in ("xi", "long", "trpo") for job in paper_jobs(study)}
-    size = sum(path.stat().st_size for path in paper)
-    assert 1e6 < size < 25e6
-    assert sum(file.stat().st_size for file in (ROOT / "results").rglob("*")) < 35e6  # with the audit's own runs
+    files = [file for file in (ROOT / "results").rglob("*.parquet") if file.is_file()]
+    assert len(files) == 11
+    assert 1e6 < sum(file.stat().st_size for file in files) < 25e6
 
 
 @pytest.mark.parametrize(
@@ -479,7 +481,7 @@ def test_the_stored_results_stay_small():
 def test_stored_agents_can_be_recomputed(algorithm, system):
     """The same bits on the machine that stored them; elsewhere the group must agree."""
     wanted = [j for j in paper_jobs("xi") if (j.algorithm, j.system, j.xi) == (algorithm, system, 20)]
-    stored = [store.load(ROOT / "results", job) for job in wanted]
+    stored = [store.load_record(ROOT / "results", job) for job in wanted]
     again = run(wanted, store=None, progress_bar=False)
     if [r.digest() for r in again] != [r.digest() for r in stored]:
         compared = agreement(again, stored)

@@ -1,5 +1,6 @@
 """The TRPO baseline: its environments against Gymnasium's, its numbers against themselves."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -7,13 +8,13 @@ import numpy as np
 import pytest
 
 from spaql.paper.frames import finals, histories
-from spaql.paper.runs import provenance, store
+from spaql.paper.runs import provenance, runner, store
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from tests.conftest import same_sines
 
-trpo = pytest.importorskip("spaql.trpo")
+trpo = pytest.importorskip("spaql.paper.runs.trpo")
 
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.vec_env.util import obs_space_info  # noqa: E402
@@ -57,7 +58,7 @@ def test_the_compiled_vector_equals_sb3s(system):
 
 def test_a_system_that_is_not_compiled_is_refused():
     with pytest.raises(ValueError, match="no compiled system"):
-        trpo.CompiledVecEnv("MountainCar-v0", 2, seed=0)
+        trpo.CompiledVecEnv("Acrobot-v1", 2, seed=0)
 
 
 @pytest.mark.parametrize("algorithm", provenance.TRPO)
@@ -73,7 +74,7 @@ def test_a_record(algorithm, system):
     assert record.rewards.shape == (30,)
     assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
     assert record.digest() == trpo.compute(job).digest()  # same seed, same numbers
-    assert record.digest() != trpo.compute(job._replace(agent=1)).digest()
+    assert record.digest() != trpo.compute(dataclasses.replace(job, agent=1)).digest()
 
 
 def test_the_settings_are_garages_where_sb3_has_them():
@@ -123,23 +124,23 @@ def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_ag
     assert [r.digest() for r in one] == [two[0].digest(), two[-1].digest()]
     # Half of them lost, as after a kill: only those are computed.
     for job in jobs[::2]:
-        store.path_of(tmp_path, job).unlink()
+        store.record_path(tmp_path, job).unlink()
     written = []
-    save = store.save
-    monkeypatch.setattr(
-        results, "save", lambda store, record, source: written.append(record.job) or save(store, record, source)
-    )
+    save = store.save_record
+    monkeypatch.setattr(runner, "save_record", lambda *given: written.append(given[1].job) or save(*given))
     again = run(jobs, workers=2, store=tmp_path, progress_bar=False)
     assert set(written) == set(jobs[::2])
     assert [r.digest() for r in again] == [r.digest() for r in two]
     assert histories(two).groupby("system").size().to_dict() == {"CartPole-v0": 2, "Pendulum-v1": 2}
     assert finals(two).scale.unique().tolist() == ["smoke"]
     assert list(finals(two).fresh_deterministic) == [record.fresh[2] for record in two]
-    assert "torch" in store.read(store.path_of(tmp_path, jobs[0]))[1]["provenance"]["versions"]
+    origin = store.load_origin(tmp_path, jobs[0])
+    assert "torch" in origin["versions"]
+    assert origin["platform"] == provenance.platform_key("trpo")
 
 
 def test_without_sb3_contrib_the_message_says_what_to_install():
-    code = "import sys; sys.modules['sb3_contrib'] = None; import spaql; import spaql.trpo"
+    code = "import sys; sys.modules['sb3_contrib'] = None; import spaql; import spaql.paper.runs.trpo"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert "pip install 'spaql[trpo]'" in done.stderr

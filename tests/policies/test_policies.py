@@ -1,5 +1,6 @@
 """Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
 
+import dataclasses
 import itertools
 import re
 import shutil
@@ -308,7 +309,7 @@ def test_retraining_gives_the_stored_agent_or_says_so(tmp_path, caplog):
     retrain(job, store=tmp_path)
     assert "not the stored one" in caplog.text
     with pytest.raises(ValueError, match="algorithm"):
-        retrain(job._replace(algorithm="TRPO"))
+        retrain(dataclasses.replace(job, algorithm="TRPO"))
 
 
 def test_a_policy_takes_every_observation_mapped():

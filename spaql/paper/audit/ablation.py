@@ -1,5 +1,6 @@
 """The text's rules against the released program's, one at a time and all together."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,7 +36,7 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
     text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
     pairs, cells = {}, {}
     for job, group in groups.items():
-        base = job._replace(rules=SWITCHES["paper"])
+        base = dataclasses.replace(job, rules=SWITCHES["paper"])
         if job == base or base not in text:
             continue
         for quantity in ("rewards", "fresh", "arms"):

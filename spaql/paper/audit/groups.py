@@ -1,5 +1,6 @@
 """Groups of agents that differ in nothing but their seeds: what a claim is about."""
 
+import dataclasses
 import functools
 import os
 from collections.abc import Iterable, Mapping
@@ -111,5 +112,5 @@ def gather(records: Iterable[Record]) -> dict[Job, Group]:
     """Return groups of agents that differ in nothing but their seeds, by the job of the first, as if unrecorded."""
     cells: dict[Job, list[Record]] = {}
     for record in records:
-        cells.setdefault(record.job._replace(agent=0, record=False), []).append(record)
+        cells.setdefault(dataclasses.replace(record.job, agent=0, record=False), []).append(record)
     return {job: make_group(cell) for job, cell in cells.items()}

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from spaql.paper.runs import provenance as origin
+from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.runs.store import Damaged, read_record, record_path
+from spaql.paper.runs.store import load_origin
 from spaql.paper.studies import SEED, make_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
@@ -96,9 +97,7 @@ def named_rules(records: Iterable[Record]) -> str:
 
 def stored_source(job: Job) -> dict:
     """Return the provenance of the stored record that `gather` returned, published or not."""
-    for folder in (origin.default_store(), own_store()):
+    for store in (origin.default_store(), own_store()):
         with contextlib.suppress(FileNotFoundError, Damaged):
-            source = read_record(record_path(folder, job))[1]["provenance"]
-            if source.get("numerics", 1) == origin.numerics(job):
-                return source
+            return load_origin(store, job)
     raise FileNotFoundError(f"{job} is not stored")

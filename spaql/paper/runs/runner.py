@@ -15,8 +15,9 @@ from spaql import archive
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
+from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
 from spaql.paper.runs.job import FRESH, Job, Record, compute
-from spaql.paper.runs.store import Damaged, Stale, load_record, record_path, save_record, set_aside
+from spaql.paper.runs.store import load_record, read_packed, record_path, save_record, set_aside
 from spaql.paper.studies import SEED, make_jobs
 from spaql.progress import progress
 from spaql.rules import Rules
@@ -37,9 +38,10 @@ def run_grid(
     store: str | os.PathLike | None = None,
     **running: Any,
 ) -> pd.DataFrame:
-    """Run every algorithm on every system with every ξ, and return the histories: a row an iteration of an agent.
+    """Run every algorithm on every system with every ξ, and return the histories.
 
-    The systems' horizon, slopes and reference states are the paper's; for others train the agents themselves.
+    The frame has one row per iteration of an agent.  The systems' horizon, slopes and reference states are the paper's;
+    for others train the agents themselves.
 
     Parameters
     ----------
@@ -107,13 +109,14 @@ def run(
     if missing:
         bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
         with bar:
-            for record, source in compute_all(missing, workers, scheduler):
-                if source.get("numerics", 1) != provenance.numerics(record.job):
+            for record, origin in compute_all(missing, workers, scheduler):
+                if origin["numerics"] != provenance.numerics(record.job):
                     raise RuntimeError(
-                        f"a worker runs code {source['code']}, this is {provenance.numerics(record.job)}"
+                        f"a worker computes numbers of version {origin['numerics']}, this code of version "
+                        f"{provenance.numerics(record.job)}"
                     )
                 if store is not None:
-                    save_record(store, record, source)
+                    save_record(store, record, origin)
                 records[record.job] = record
                 bar.update(effort(record.job))
     return [records[job] for job in jobs]
@@ -129,37 +132,41 @@ def effort(job: Job) -> int:
 def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tuple[dict[Job, Record], list[Job]]:
     """Return what is stored of these agents and which of them are missing; say what no longer matches.
 
-    Damaged files are set aside if they are to be computed again (`repair`), otherwise left alone.
+    Damaged files of single agents are set aside if they are to be computed again (`repair`), otherwise left alone.  A
+    damaged Parquet file is an error: it is better taken from the repository again than computed.
     """
     records, missing, stale = {}, [], Counter()
+    packed = read_packed(store, jobs) if store is not None else {}
     for job in dict.fromkeys(jobs):
         try:
             if store is None:
                 raise FileNotFoundError
-            records[job] = load_record(store, job)
+            records[job] = load_record(store, job, packed)
             continue
         except FileNotFoundError:
             pass
         except Stale:
             stale[job.algorithm, job.system] += 1
+        except DamagedPack:
+            raise
         except Damaged as damage:
             aside = f"; set aside as {set_aside(record_path(store, job)).name}" if repair else ""
             log.warning("%s%s", damage, aside)
         missing.append(job)
     for (algorithm, system), count in stale.items():
-        log.warning("%d stored %s agents on %s were computed by other code", count, algorithm, system)
+        log.warning("%d stored %s agents on %s have numbers of another version", count, algorithm, system)
     return records, missing
 
 
 def compute_here(job: Job) -> tuple[Record, dict]:
-    """Compute a record, with the provenance of the process that does."""
+    """Compute a record; return it with its origin."""
     if job.algorithm in provenance.TRPO:
-        from spaql import trpo
+        from spaql.paper.runs import trpo
 
         record = trpo.compute(job)
     else:
         record = compute(job)
-    return record, provenance.provenance() | {"numerics": provenance.numerics(job)}
+    return record, provenance.origin_of(job)
 
 
 def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[tuple[Record, dict]]:

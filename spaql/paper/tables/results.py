@@ -166,7 +166,7 @@ def enumerate_values(values: Iterable) -> str:
 
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per algorithm and system: with which parameters its agents were trained, and what it took."""
-    frame = pd.DataFrame([record.job._asdict() | {"wall": record.wall} for record in records])
+    frame = pd.DataFrame([vars(record.job) | {"wall": record.wall} for record in records])
     rows = []
     for (system, algorithm), group in frame.groupby(["system", "algorithm"], sort=False):
         rows.append(
