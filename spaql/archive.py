@@ -30,7 +30,7 @@ def write(path: Path, header: dict, arrays: dict[str, np.ndarray]) -> None:
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is a folder or a device, not a file that could be replaced: give another name")
-    header = header | {"digest": digest(arrays)}
+    header = header | {"checksum": checksum(arrays)}
     packed = arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
     temporary = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
     try:
@@ -44,7 +44,7 @@ def write(path: Path, header: dict, arrays: dict[str, np.ndarray]) -> None:
         raise
 
 
-def digest(arrays: dict[str, np.ndarray]) -> str:
+def checksum(arrays: dict[str, np.ndarray]) -> str:
     """Return a hash of arrays and their names."""
     found = hashlib.sha256()
     for name in sorted(arrays):
@@ -61,7 +61,7 @@ def read(path: Path, form: str, version: int) -> tuple[dict, dict[str, np.ndarra
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
         found = header["format"], header["version"]
-        if header.get("digest", digest(arrays)) != digest(arrays):  # the oldest files have none
+        if "checksum" in header and header["checksum"] != checksum(arrays):  # the oldest files have none
             raise ValueError("its checksum does not match")
     except OSError as error:
         if error.errno != errno.EINVAL:  # which is how an archive that points outside itself shows
