@@ -11,7 +11,7 @@ import functools
 import itertools
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,10 +203,9 @@ def write_records(path: Path, stored: Iterable[Stored]) -> None:
     for entry in stored:
         groups.setdefault(order(entry.record.job), []).append(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=archive.PREFIX, suffix=archive.SUFFIX)
-    temporary = Path(name)
+    temporary = path.with_name(f"{archive.PREFIX}{os.getpid()}-{secrets.token_hex(4)}{archive.SUFFIX}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             with pq.ParquetWriter(
                 file, SCHEMA, compression="zstd", compression_level=LEVEL, write_page_checksum=True, **layout(stored)
             ) as writer:
@@ -218,7 +217,6 @@ def write_records(path: Path, stored: Iterable[Stored]) -> None:
         found = {job: entry.record.digest() for job, entry in read_jobs(temporary, wanted).items()}
         if found != wanted:
             raise RuntimeError(f"what was written to {path} is not what was to be stored; nothing is changed")
-        temporary.chmod(0o644)
         temporary.replace(path)
         sync_folder(path.parent)
     except BaseException:
