@@ -8,7 +8,6 @@ is read without the others.
 
 import contextlib
 import functools
-import itertools
 import json
 import os
 import secrets
@@ -123,18 +122,19 @@ def read_jobs(path: Path, jobs: Iterable[Job]) -> dict[Job, Stored]:
     if not wanted:
         return {}
     parts = sorted(set((np.searchsorted(known.starts, list(wanted), side="right") - 1).tolist()))
+    columns = [name for name in SCHEMA.names if name not in JOB]
+    found = {}
     with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        table = file.read_row_groups(parts, [name for name in SCHEMA.names if name not in JOB])
-        rows = list(itertools.chain.from_iterable(range(*known.starts[part : part + 2]) for part in parts))
-        return {
-            wanted[row]: stored
-            for row, stored in zip(rows, decode(table, [wanted.get(row) for row in rows]), strict=True)
-            if stored is not None
-        }
+        for part in parts:  # one by one, which needs fewer copies
+            rows = range(*known.starts[part : part + 2])
+            table = file.read_row_group(part, columns, use_threads=False)
+            for stored in decode(table, [wanted.get(row) for row in rows]):
+                found[stored.record.job] = stored
+    return found
 
 
-def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored | None]:
-    """Yield the record of each row that a job is given for, and None for the others."""
+def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored]:
+    """Yield the record of each row that a job is given for."""
     columns = {name: Lists(table.column(name)) for name in LISTS}
     shared = columns["history_rewards"].offsets
     history = np.empty(len(columns["history_rewards"].values), HISTORY)
@@ -143,7 +143,6 @@ def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored | None]:
     digests, walls, origins = (table.column(name).to_pylist() for name in ("digest", "wall", "origin"))
     for i, job in enumerate(jobs):
         if job is None:
-            yield None
             continue
         episode = {name.removeprefix("episode_"): columns[name][i] for name in EPISODE} if job.record else {}
         record = Record(
