@@ -267,7 +267,9 @@ def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
 
 def test_ties_alone_make_xi_zero_ruin_spaql_and_aql_but_not_spaql_ts(stored):
     frame = ablation.xi_zero(stored).set_index(["algorithm", "rules"]).rewards
-    random = np.mean([r.history["rewards"][-1] for r in stored if r.job[:3] == ("Random", "CartPole-v0", 0)])
+    random = np.mean(
+        [r.history["rewards"][-1] for r in stored if (r.job.algorithm, r.job.system) == ("Random", "CartPole-v0")]
+    )
     for rules in ("ties", "released"):
         assert frame["SPAQL", rules] == pytest.approx(random, rel=0.1)
         assert frame["AQL", rules] < 0.6 * random

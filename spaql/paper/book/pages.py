@@ -19,6 +19,7 @@ from spaql.paper.bench import markdown
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
 from spaql.paper.runs import trpo_settings as baseline
+from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
@@ -181,6 +182,25 @@ def versions_table() -> Table:
     )
 
 
+def attestations_table() -> Table:
+    """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
+    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "trpo": "TRPO"}
+    rows = [
+        {
+            "date": entry["date"],
+            "commit": entry["commit"][:10] + entry["commit"][40:],
+            "agents of": names[family],
+            "machine": entry["machine"],
+            "platform key": found["platform"],
+            "the same bits": f"{found['same_bits']} of {found['sampled']}",
+            "verdict": found["verdict"],
+        }
+        for entry in load_attestations(default_store())
+        for family, found in entry["families"].items()
+    ]
+    return Table(pd.DataFrame(rows), "Stored agents that were computed again", "tab-attestations", words=True)
+
+
 def substitutions(folder: Path) -> dict[str, str]:
     """Return what the pages may name; figures are written to a folder."""
     records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
@@ -204,6 +224,7 @@ def substitutions(folder: Path) -> dict[str, str]:
         ),
         "cost": cost_text(ends),
         "studies": studies_table(ends).myst(),
+        "attestations": attestations_table().myst(),
         "bench": bench_table(),
         "defaults": defaults_text(),
         "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),

@@ -19,7 +19,7 @@ from spaql.progress import progress
 try:
     import fcntl
 except ImportError:  # Windows has no such locks: there two processes should not pack the same folder at once
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,8 @@ def pack(store: Path, progress_bar: bool = True) -> Packed:
         Show how far it is, on standard error.
     """
     store = Path(store)
-    agents, left, files = 0, 0, []
+    agents, left = 0, 0
+    files: list[Path] = []
     with only_one(store):
         archive.sweep(store)
         own: dict[Path, list[Path]] = {}

@@ -8,10 +8,9 @@ is read without the others.
 
 import contextlib
 import functools
-import itertools
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -123,18 +122,19 @@ def read_jobs(path: Path, jobs: Iterable[Job]) -> dict[Job, Stored]:
     if not wanted:
         return {}
     parts = sorted(set((np.searchsorted(known.starts, list(wanted), side="right") - 1).tolist()))
+    columns = [name for name in SCHEMA.names if name not in JOB]
+    found = {}
     with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        table = file.read_row_groups(parts, [name for name in SCHEMA.names if name not in JOB])
-        rows = list(itertools.chain.from_iterable(range(*known.starts[part : part + 2]) for part in parts))
-        return {
-            wanted[row]: stored
-            for row, stored in zip(rows, decode(table, [wanted.get(row) for row in rows]), strict=True)
-            if stored is not None
-        }
+        for part in parts:  # one by one, which needs fewer copies
+            rows = range(*known.starts[part : part + 2])
+            table = file.read_row_group(part, columns, use_threads=False)
+            for stored in decode(table, [wanted.get(row) for row in rows]):
+                found[stored.record.job] = stored
+    return found
 
 
-def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored | None]:
-    """Yield the record of each row that a job is given for, and None for the others."""
+def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored]:
+    """Yield the record of each row that a job is given for."""
     columns = {name: Lists(table.column(name)) for name in LISTS}
     shared = columns["history_rewards"].offsets
     history = np.empty(len(columns["history_rewards"].values), HISTORY)
@@ -143,7 +143,6 @@ def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored | None]:
     digests, walls, origins = (table.column(name).to_pylist() for name in ("digest", "wall", "origin"))
     for i, job in enumerate(jobs):
         if job is None:
-            yield None
             continue
         episode = {name.removeprefix("episode_"): columns[name][i] for name in EPISODE} if job.record else {}
         record = Record(
@@ -203,10 +202,9 @@ def write_records(path: Path, stored: Iterable[Stored]) -> None:
     for entry in stored:
         groups.setdefault(order(entry.record.job), []).append(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=archive.PREFIX, suffix=archive.SUFFIX)
-    temporary = Path(name)
+    temporary = path.with_name(f"{archive.PREFIX}{os.getpid()}-{secrets.token_hex(4)}{archive.SUFFIX}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             with pq.ParquetWriter(
                 file, SCHEMA, compression="zstd", compression_level=LEVEL, write_page_checksum=True, **layout(stored)
             ) as writer:
@@ -218,7 +216,6 @@ def write_records(path: Path, stored: Iterable[Stored]) -> None:
         found = {job: entry.record.digest() for job, entry in read_jobs(temporary, wanted).items()}
         if found != wanted:
             raise RuntimeError(f"what was written to {path} is not what was to be stored; nothing is changed")
-        temporary.chmod(0o644)
         temporary.replace(path)
         sync_folder(path.parent)
     except BaseException:

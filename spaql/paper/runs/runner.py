@@ -135,12 +135,15 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
     Damaged files of single agents are set aside if they are to be computed again (`repair`), otherwise left alone.  A
     damaged Parquet file is an error: it is better taken from the repository again than computed.
     """
-    records, missing, stale = {}, [], Counter()
-    packed = read_packed(store, jobs) if store is not None else {}
-    for job in dict.fromkeys(jobs):
+    wanted = list(dict.fromkeys(jobs))
+    if store is None:
+        return {}, wanted
+    records: dict[Job, Record] = {}
+    missing: list[Job] = []
+    stale: Counter[tuple[str, str]] = Counter()
+    packed = read_packed(store, wanted)
+    for job in wanted:
         try:
-            if store is None:
-                raise FileNotFoundError
             records[job] = load_record(store, job, packed)
             continue
         except FileNotFoundError:

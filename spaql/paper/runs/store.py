@@ -53,7 +53,7 @@ def save_record(store: Path, record: Record, origin: dict[str, Any] | None = Non
         "format": FORMAT,
         "version": VERSION,
         "job": record.job.named(),
-        "digest": record.digest(),
+        "record_digest": record.digest(),
         "wall": record.wall,
         "provenance": (origin or origin_of(record.job)) | {"date": date},
     }
@@ -83,7 +83,7 @@ def read_record(path: Path) -> Stored:
         start = "episode_"
         episode = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         record = Record(job, history, arrays["fresh"], arrays["rewards"], episode, header["wall"])
-        if record.digest() != header["digest"]:
+        if record.digest() != header["record_digest"]:
             raise ValueError("its checksum does not match")
         return Stored(record, header["provenance"])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
