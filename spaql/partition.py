@@ -49,7 +49,7 @@ class Partition(NamedTuple):
     """A partition, or the forest of AQL's; `counts` holds how many balls, cells, arms and splits there are."""
 
     balls: np.ndarray
-    low: np.ndarray  # lower bounds of each ball's actions, a row a ball
+    low: np.ndarray  # lower bounds of the actions, one row per ball
     high: np.ndarray  # upper bounds; for discrete actions the index after the last
     cells: np.ndarray
     counts: np.ndarray
