@@ -16,6 +16,7 @@ from spaql.paper.figures import policies as figures
 from spaql.paper.frames import best
 from spaql.paper.runs import network as networks
 from spaql.paper.runs import provenance, store
+from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
 from spaql.paper.runs.runner import load_stored
@@ -202,17 +203,16 @@ def test_a_changed_system_follows_gymnasiums_step_by_step(system, factors):
     rewards, over, action = np.zeros(1), np.zeros(1, bool), np.zeros((1, 1))
     env.reset(seed=0)
     env.unwrapped.state = starts[0].copy()
-    world.call(robust.step_batch, states, starts, action, observations, rewards, over)
-    total, steps, ended = 0.0, 0, False
+    world.call(begin_batch, starts, states, observations)
+    steps, ended = 0, False
     while steps < 200 and not ended:
         given = int(rng.integers(0, 2)) if system == "CartPole-v0" else rng.uniform(-2, 2, 1).astype(np.float32)
         action[:] = given
         observation, reward, ended, _, _ = env.step(given)
-        world.call(robust.step_batch, states, starts[:0], action, observations, rewards, over)
-        total += reward
+        world.call(step_batch, states, action, observations, rewards, over)
         steps += 1
         assert np.array_equal(observation, observations[0]), steps
-        assert (rewards[0], over[0]) == (total, ended)
+        assert (rewards[0], over[0]) == (reward, ended)
     assert steps > 5
 
 
@@ -292,7 +292,7 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
     policies = {"TRPO": random_network("CartPole-v0"), "one leaf": constant_tree(make_env("CartPole-v0"), 1)}
     frame = robust.robustness(policies, "CartPole-v0", [0.5, 1, 2], [0, 0.1, 0.2], episodes=20)
-    figure = figures.robustness(frame)
+    figure = figures.robustness_curves(frame)
     figure.canvas.draw()
     assert len(figure.axes) == 3
     assert figure.get_figwidth() < 7

@@ -26,7 +26,7 @@ def summary_std(half: float, n: int) -> float:
     return half / 1.96 * np.sqrt(n) * np.sqrt(n / (n - 1))
 
 
-def number(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_number(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare our mean with the paper's, by Welch's test from its summary; the effect is in standard deviations."""
     values = pooled(groups, claim["group"], column)
     std = summary_std(claim["half"], AGENTS)
@@ -45,25 +45,27 @@ def summary_p(first: float, first_half: float, second: float, second_half: float
     return float(stats.ttest_ind_from_stats(first, stds[0], AGENTS, second, stds[1], n, equal_var=False).pvalue)
 
 
-def level(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_level(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare two groups; the effect is the probability that an agent of the first beats one of the second."""
     compared = welch(pooled(groups, claim["group"], column), pooled(groups, claim["other"], column))
     ours = Interval(compared.difference, compared.low, compared.high)
     return Measured(ours, "Welch", (compared.p,), (compared.difference,), compared.improvement)
 
 
-def order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare a group with each that should be below; shown is the nearest of them."""
-    found = [level({**claim, "other": other}, groups, column) for other in claim["below"]]
+    found = [measure_level({**claim, "other": other}, groups, column) for other in claim["below"]]
     nearest = min(found, key=lambda one: one.ours.mean)
     return nearest._replace(p=sum((one.p for one in found), ()), signs=sum((one.signs for one in found), ()))
 
 
-def same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both."""
     found = [
         [
-            level({"group": f"xi, {system}, {one}, all", "other": f"xi, {system}, {other}, all"}, groups, column)
+            measure_level(
+                {"group": f"xi, {system}, {one}, all", "other": f"xi, {system}, {other}, all"}, groups, column
+            )
             for system in claim["systems"]
         ]
         for one, other in claim["pairs"]
@@ -73,7 +75,7 @@ def same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measure
     return Measured(Interval(same, np.nan, np.nan), "Welch, pairs", p, signs, same / len(found))
 
 
-def count(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_count(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare how many agents reach a threshold with the paper's number, by Fisher's exact test."""
     return count_reached(claim, pooled(groups, claim["group"], column))
 
@@ -87,19 +89,19 @@ def count_reached(claim: dict, values: np.ndarray) -> Measured:
     return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (sign,))
 
 
-def gain(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_gain(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a difference of means, with Welch's interval."""
-    return level(claim, groups, column)
+    return measure_level(claim, groups, column)
 
 
-def mean(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_mean(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a mean, with Student's interval."""
     values = pooled(groups, claim["group"], column)
     half = stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
     return Measured(Interval(values.mean(), values.mean() - half, values.mean() + half), "t interval")
 
 
-def spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure Cohen's f: the standard deviation of the means over ξ, in standard deviations of agents with the same ξ.
 
     Its interval inverts the non-central F distribution; Cohen calls 0.1 small, 0.25 medium and 0.4 large.
@@ -124,7 +126,7 @@ def spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(Interval(*f), "Cohen's f", effect=f[0])
 
 
-def ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a ratio of means, with a bootstrap interval."""
     rng = np.random.default_rng(0)
     one, other = (pooled(groups, claim[name], column) for name in ("group", "other"))
@@ -135,7 +137,7 @@ def ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(found, "bootstrap")
 
 
-def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure the share of the gain over a floor that a group lacks, compared to another; bootstrap interval."""
     rng = np.random.default_rng(0)
     samples = [pooled(groups, claim[name], column) for name in ("group", "other", "floor")]
@@ -147,7 +149,7 @@ def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(percentile_interval(share(*(sample.mean() for sample in samples)), resampled), "bootstrap")
 
 
-def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure the first batch after which the mean curve of a group is not below another's."""
     (one,), (other,) = select(groups, claim["group"]), select(groups, claim["other"])
     return Measured(first_crossing(one, other), "bootstrap")
@@ -169,19 +171,19 @@ def first_crossing(one: Group, other: Group) -> Interval:
         (group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in (one.curves, other.curves[:, at])
     ]
     estimate, resampled = (first(a >= b) for a, b in zip(*means, strict=True))
-    return percentile_interval(estimate, resampled)
+    return percentile_interval(float(estimate), resampled)
 
 
 MEASURES: dict[str, Callable[[dict, Mapping[Key, Group], str], Measured]] = {
-    "number": number,
-    "level": level,
-    "count": count,
-    "order": order,
-    "same order": same_order,
-    "gain": gain,
-    "spread": spread,
-    "lost": lost,
-    "ratio": ratio,
-    "mean": mean,
-    "crossing": crossing,
+    "number": measure_number,
+    "level": measure_level,
+    "count": measure_count,
+    "order": measure_order,
+    "same order": measure_same_order,
+    "gain": measure_gain,
+    "spread": measure_spread,
+    "lost": measure_lost,
+    "ratio": measure_ratio,
+    "mean": measure_mean,
+    "crossing": measure_crossing,
 }

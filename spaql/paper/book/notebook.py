@@ -63,7 +63,7 @@ def trpo_jobs(system: str, agents: int, iterations: int, algorithms: Iterable[st
     return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
 
 
-def provenance(records: Iterable[Record], name: str) -> Table:
+def provenance_table(records: Iterable[Record], name: str) -> Table:
     """Return where the numbers of a notebook come from: its closing block."""
     records = list(records)
     table = groups_frame(records)
