@@ -56,7 +56,9 @@ def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, 
     return jobs
 
 
-def trpo_jobs(system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH):
+def trpo_jobs(
+    system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH
+) -> list[Job]:
     """Return the agents of the baseline, with the published root seed; none if `agents` is 0."""
     if agents == 0:
         return []

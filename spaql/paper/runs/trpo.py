@@ -106,7 +106,7 @@ class CompiledVecEnv(VecEnv):
 class Returns(BaseCallback):
     """Writes down the mean return of the episodes that ended in each iteration."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.means: list[float] = []
 
@@ -152,7 +152,9 @@ class Player:
     def __init__(self, agent: TRPO):
         self._agent, self._calls = agent, 0
 
-    def predict(self, observations, state=None, episode_start=None, deterministic: bool = False):
+    def predict(
+        self, observations: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[np.ndarray, Any]:
         """Return the actions in these states, as SB3's `predict` does."""
         agent = self._agent
         if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
