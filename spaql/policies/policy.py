@@ -143,7 +143,7 @@ class Policy:
         return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
 
     def cell_tree(self) -> tuple[Branches, "pd.DataFrame"]:
-        """Return a tree that leads to the cells themselves, none joined, and one row per leaf in the order of the leaves.
+        """Return a tree that leads to the cells themselves, none joined, and one row per leaf, in the leaves' order.
 
         The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
         """

@@ -182,10 +182,10 @@ def test_random_rollouts_are_gymnasiums():
 
 
 def test_the_tail_shares_are_two_sided():
-    claim = next(claim for claim in load_claims() if claim["id"] == "pendulum-rewards-random")
+    claim = next(claim for claim in load_claims() if claim.id == "pendulum-rewards-random")
     quantiles = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    frame = pd.DataFrame({"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]})
-    fit = random_baseline.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
+    frame = pd.DataFrame({"torque": "t", "starts": "s", "mean": claim.paper + quantiles, "half": claim.half})
+    fit = random_baseline.random_fit(frame.assign(half=claim.half + 1.96 + quantiles)).iloc[0]
     assert fit.mean_fits == pytest.approx(1.0)
     assert fit.half_fits == pytest.approx(0.05)
 
@@ -193,7 +193,7 @@ def test_the_tail_shares_are_two_sided():
 def test_the_deviations_name_claims_that_exist():
     frame = claims.deviations()
     assert frame.id.is_unique
-    ids = {claim["id"] for claim in load_claims()}
+    ids = {claim.id for claim in load_claims()}
     assert all(affected and set(affected) <= ids for affected in frame.affects)
     assert (frame[["topic", "paper", "ours", "reason"]].map(len) > 0).all(axis=None)
     with pytest.raises(ValueError, match="no claim"):
@@ -228,7 +228,7 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
         assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 100] >= 0.05
     table = ablation.ablation_table(stored)
     spaql = table[(table.system == "Pendulum-v1") & (table.algorithm == "SPAQL") & (table.quantity == "rewards")]
-    paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
+    paper = next(claim.paper for claim in load_claims() if claim.id == "pendulum-rewards-spaql")
     assert len(spaql) == 6
     assert (spaql.released > paper + 100).all()
 
@@ -239,9 +239,9 @@ def groups():
 
 
 def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
-    claims = {claim["id"]: claim for claim in load_claims()}
+    claims = {claim.id: claim for claim in load_claims()}
     trpo = groups["trpo", "Pendulum-v1", "TRPO", 0.0]
-    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"]["paper"])] > 400
+    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"].paper)] > 400
     for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
         (spaql,) = select(groups, claims[name]["other"])
         found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)

@@ -91,24 +91,24 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
     """
     groups = grouped(records)
     rows = []
-    for claim in (claim for claim in load_claims() if claim["kind"] in ("number", "count")):
-        _, system, algorithm = claim["group"].split(", ")
+    for claim in (claim for claim in load_claims() if claim.kind in ("number", "count")):
+        _, system, algorithm = claim.group.split(", ")
         for job, group in groups.items():
             rules = RULE_NAMES[job.rules]
             alike = ABLATION.like.get(job.system, job.system), job.algorithm
             xi = LONG_RUNS.xis[system].get(algorithm, 0)
             if rules not in ("paper", "released") or alike != (system, algorithm) or job.xi != xi:
                 continue
-            values = group.column(claim.get("column", "rewards"))
-            if claim["kind"] == "number":
-                ours, shared = paper_interval(values), one_more(values, claim["paper"])
-                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean, values.size)
+            values = group.column(claim.column)
+            if claim.kind == "number":
+                ours, shared = paper_interval(values), one_more(values, claim.paper)
+                p = summary_p(claim.paper, claim.half, ours.mean, ours.high - ours.mean, values.size)
             else:
                 ours, _, (p,), *_ = count_reached(claim, values)
                 shared = np.nan
             rows.append(
-                {"id": claim["id"], "rules": rules, "system": job.system, "N": job.evaluations}
-                | {"paper": claim["paper"], "half": claim.get("half", np.nan)}
+                {"id": claim.id, "rules": rules, "system": job.system, "N": job.evaluations}
+                | {"paper": claim.paper, "half": claim.half}
                 | spell("ours", ours)
                 | {"p": p, "p_shared": shared}
             )
