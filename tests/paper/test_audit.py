@@ -243,9 +243,9 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
     trpo = groups["trpo", "Pendulum-v1", "TRPO", 0.0]
     assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"].paper)] > 400
     for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
-        (spaql,) = select(groups, claims[name]["other"])
+        (spaql,) = select(groups, claims[name].other)
         found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
-        low, high = claims[name]["range"]
+        low, high = claims[name].range
         assert low <= found.low <= found.high <= high
 
 

@@ -80,7 +80,7 @@ def play_gymnasium(policy, env, start):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_network_does_what_the_agent_does(system):
-    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train(JOBS[system])
+    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train_trpo(JOBS[system])
     network = network_of(agent)
     scale = [1, 1, 8] if system == "Pendulum-v1" else [2.4, 3, 0.2, 3]
     points = np.random.default_rng(0).normal(scale=scale, size=(3000, len(scale))).astype(np.float32)
@@ -113,7 +113,7 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     network = random_network("CartPole-v0")
     rewards = np.array([20.0])
     calls = []
-    monkeypatch.setattr(networks, "train", lambda job: calls.append(job) or (network, rewards))
+    monkeypatch.setattr(networks, "train_network", lambda job: calls.append(job) or (network, rewards))
     for _ in range(2):
         found = trpo_network(job, tmp_path)
         for one, other in zip((*found.kernels, *found.biases), (*network.kernels, *network.biases), strict=True):
@@ -147,7 +147,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
     history["rewards"] = -1000.0
     store.save_record(tmp_path, Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
     rewards = np.array([-1000.0 if same else np.nextafter(-1000.0, 0)])
-    monkeypatch.setattr(networks, "train", lambda job: (random_network("Pendulum-v1"), rewards))
+    monkeypatch.setattr(networks, "train_network", lambda job: (random_network("Pendulum-v1"), rewards))
     with caplog.at_level(logging.WARNING):
         trpo_network(job, tmp_path)
     assert ("not the stored one" in caplog.text) != same
