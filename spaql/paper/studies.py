@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -16,37 +16,108 @@ from spaql.systems import make_env, system_of
 
 SEED = 2020  # the root seed of the paper's runs
 
-
-XIS = (0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160)
-
 LEARNERS = ("AQL", "SPAQL", "SPAQL-TS")
 
-XI_STUDY = {  # the effect of ξ: every learner with every ξ
-    "systems": ("Pendulum-v1", "spaql/PendulumScaled-v1", "CartPole-v0"),
-    "xis": XIS,
-    "iterations": 100,
-    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumScaled-v1": 20, "CartPole-v0": 20},
-    "agents": 20,
-}
 
-LONG_RUNS = {  # the ξ found best for each learner; the text names none for the discrete Pendulum, which gets Pendulum's
-    "systems": ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
-    "xis": {
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Study:
+    """Agents on several systems; `cells` says which algorithms run on a system, and with which ξ."""
+
+    systems: tuple[str, ...]
+    iterations: int  # K
+    evaluations: Mapping[str, int]  # N of each system
+    agents: int
+    fresh: int = FRESH
+    record: bool = True
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class XiStudy(Study):
+    """Every learner with every ξ, beside Random."""
+
+    xis: tuple[float, ...]
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [("Random", 0), *itertools.product(LEARNERS, self.xis)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LongRuns(Study):
+    """Every learner with one ξ for each system, beside Random."""
+
+    xis: Mapping[str, Mapping[str, float]]  # by system and learner
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [("Random", 0), *self.xis[system].items()]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrpoRuns(Study):
+    """TRPO, which has no ξ."""
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [(algorithm, 0) for algorithm in provenance.TRPO]
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Long runs with something changed: learners under each of some sets of rules (see `SWITCHES`)."""
+
+    systems: tuple[str, ...]
+    rules: tuple[str, ...]
+    learners: tuple[str, ...] = LEARNERS
+    xi: float | None = None  # the long runs' if not given, as N; K is the ablation's
+    evaluations: int | None = None
+    iterations: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """The long runs with other rules or another N, part by part."""
+
+    parts: tuple[Part, ...]
+    like: Mapping[str, str]  # a system that the long runs do not have, and the one of theirs whose ξ and N it gets
+    iterations: int
+    agents: int
+    fresh: int = FRESH
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the paper ran
+
+XI_STUDY = XiStudy(  # the effect of ξ
+    systems=("Pendulum-v1", "spaql/PendulumScaled-v1", "CartPole-v0"),
+    xis=(0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160),
+    iterations=100,
+    evaluations={"Pendulum-v1": 20, "spaql/PendulumScaled-v1": 20, "CartPole-v0": 20},
+    agents=20,
+    record=False,
+)
+
+LONG_RUNS = LongRuns(  # the ξ found best for each learner; the text names none for the discrete Pendulum: Pendulum's
+    systems=("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
+    xis={
         "Pendulum-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
         "spaql/PendulumDiscrete-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
         "CartPole-v0": {"AQL": 120, "SPAQL": 20, "SPAQL-TS": 20},
     },
-    "iterations": 2000,
-    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
-    "agents": 20,
-}
+    iterations=2000,
+    evaluations={"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
+    agents=20,
+)
 
-TRPO_RUNS = {  # an iteration of TRPO is 4,000 samples; N does not apply
-    "systems": ("Pendulum-v1", "CartPole-v0"),
-    "iterations": 100,
-    "evaluations": {"Pendulum-v1": 1, "CartPole-v0": 1},
-    "agents": 20,
-}
+TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
+    systems=("Pendulum-v1", "CartPole-v0"),
+    iterations=100,
+    evaluations={"Pendulum-v1": 1, "CartPole-v0": 1},
+    agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the audit adds
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
 SWITCHES = {
@@ -54,95 +125,105 @@ SWITCHES = {
 } | RULES
 
 # The rules that an algorithm has no use for.
-UNUSED = {"AQL": {"distance", "heating", "reset", "normalisation"}, "SPAQL": {"distance"}, "SPAQL-TS": set()}
-
-ABLATION = {  # the long runs under other rules (each alone, then all), with another N, and the ξ study's 0 on CartPole
-    "parts": (
-        {"systems": ("Pendulum-v1", "CartPole-v0"), "rules": (*Rules._fields, "released")},
-        {"systems": ("CartPole-v0",), "rules": ("ties", "released"), "xi": 0, "iterations": 100, "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("released",), "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL", "SPAQL-TS"), "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
-        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
-        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 100},
-        {"systems": ("spaql/Pendulum-v0",), "rules": ("released",)},
-    ),
-    "like": {"spaql/Pendulum-v0": "Pendulum-v1"},  # whose ξ and N it gets
-    "iterations": 2000,
-    "agents": 20,
+UNUSED: dict[str, set[str]] = {
+    "AQL": {"distance", "heating", "reset", "normalisation"},
+    "SPAQL": {"distance"},
+    "SPAQL-TS": set(),
 }
 
-# What a smaller scale replaces.
-SCALES: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {"xi": {}, "long": {}, "trpo": {}, "ablation": {}},
+ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
+    parts=(
+        Part(("Pendulum-v1", "CartPole-v0"), (*Rules._fields, "released")),
+        Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
+        Part(("CartPole-v0",), ("released",), evaluations=20),
+        Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
+        Part(("CartPole-v0",), ("paper",), ("SPAQL",), evaluations=5),
+        Part(("Pendulum-v1",), ("paper",), ("SPAQL",), evaluations=5),
+        Part(("Pendulum-v1",), ("paper",), ("SPAQL",), evaluations=100),
+        Part(("spaql/Pendulum-v0",), ("released",)),
+    ),
+    like={"spaql/Pendulum-v0": "Pendulum-v1"},
+    iterations=2000,
+    agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same at smaller scales
+
+SCALES: dict[str, dict[str, Study | Ablation]] = {
+    "paper": {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS, "ablation": ABLATION},
     "quick": {
-        "xi": {"agents": 10},
-        "long": {"agents": 10, "iterations": 1000},
-        "trpo": {"agents": 2, "iterations": 5},
-        "ablation": {"agents": 10, "iterations": 1000},
+        "xi": dataclasses.replace(XI_STUDY, agents=10),
+        "long": dataclasses.replace(LONG_RUNS, agents=10, iterations=1000),
+        "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
+        "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
     },
     "smoke": {
-        "xi": {"agents": 2, "iterations": 4, "xis": (0, 4, 160), "fresh": 20},
-        "long": {"agents": 2, "iterations": 10, "fresh": 20},
-        "trpo": {"agents": 2, "iterations": 1, "fresh": 20},
-        "ablation": {"agents": 2, "iterations": 10, "fresh": 20},
+        "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
+        "long": dataclasses.replace(LONG_RUNS, agents=2, iterations=10, fresh=20),
+        "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
+        "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
     },
 }
+
+
+def scale_changes(study: str, scale: str) -> dict[str, Any]:
+    """Return what is different in a study at a scale from the paper's: the fields by name."""
+    fields = vars(SCALES[scale][study])
+    return {name: value for name, value in fields.items() if value != getattr(SCALES["paper"][study], name)}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The agents
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of the paper's study "xi", "long" (both with the Random baseline), "trpo" or "ablation"."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
-    declared = {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS, "ablation": ABLATION}
-    if study not in declared:
-        raise ValueError(f"study must be one of {', '.join(declared)}, not {study!r}")
-    plan = {"fresh": FRESH} | declared[study] | SCALES[scale][study]
-    if study == "ablation":
-        return ablation_jobs(plan, seed)
+    if study not in SCALES[scale]:
+        raise ValueError(f"study must be one of {', '.join(SCALES[scale])}, not {study!r}")
+    plan = SCALES[scale][study]
+    return ablation_jobs(plan, seed) if isinstance(plan, Ablation) else study_jobs(plan, seed)
+
+
+def study_jobs(study: Study, seed: int) -> list[Job]:
+    """Return the agents of a study, system by system."""
     jobs = []
-    for system in plan["systems"]:
-        if study == "xi":
-            cells = [("Random", 0), *itertools.product(LEARNERS, plan["xis"])]
-        elif study == "long":
-            cells = [("Random", 0), *plan["xis"][system].items()]
-        else:
-            cells = [(algorithm, 0) for algorithm in provenance.TRPO]
-        for algorithm, xi in cells:
+    for system in study.systems:
+        for algorithm, xi in study.cells(system):
             jobs += make_jobs(
                 [algorithm],
                 [system],
                 [xi],
-                plan["agents"],
-                plan["iterations"],
-                plan["evaluations"][system],
+                study.agents,
+                study.iterations,
+                study.evaluations[system],
                 seed,
-                fresh=plan["fresh"],
-                record=study != "xi",
+                fresh=study.fresh,
+                record=study.record,
             )
     return jobs
 
 
-def ablation_jobs(plan: dict[str, Any], seed: int) -> list[Job]:
+def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
     """Return the agents of the ablation, part by part."""
     jobs = []
-    for part in plan["parts"]:
-        for system, algorithm, rules in itertools.product(
-            part["systems"], part.get("learners", LEARNERS), part["rules"]
-        ):
+    for part in plan.parts:
+        for system, algorithm, rules in itertools.product(part.systems, part.learners, part.rules):
             if rules in UNUSED[algorithm]:
                 continue
-            long = plan["like"].get(system, system)
+            long = plan.like.get(system, system)
             jobs += make_jobs(
                 [algorithm],
                 [system],
-                [part.get("xi", LONG_RUNS["xis"][long][algorithm])],
-                plan["agents"],
-                min(part.get("iterations", plan["iterations"]), plan["iterations"]),
-                part.get("evaluations", LONG_RUNS["evaluations"][long]),
+                [LONG_RUNS.xis[long][algorithm] if part.xi is None else part.xi],
+                plan.agents,
+                min(part.iterations or plan.iterations, plan.iterations),
+                part.evaluations or LONG_RUNS.evaluations[long],
                 seed,
                 SWITCHES[rules],
-                plan["fresh"],
+                plan.fresh,
             )
     return jobs
 
@@ -226,5 +307,5 @@ def check_pair(algorithm: str, system: str) -> None:
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     if algorithm == "SPAQL-TS" and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
-    if algorithm in provenance.TRPO and system not in TRPO_RUNS["systems"]:
-        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS['systems'])}, not on {system}")
+    if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
+        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")

@@ -82,7 +82,7 @@ class Policy:
         return pd.DataFrame(frame | {name: self._balls[name][best] for name in ("q", "visits")})
 
     def table(self, merge: bool = True, deterministic: bool = False) -> "pd.DataFrame":
-        """Return one row per cell of the state space, in the system's own units.
+        """Return one row per state cell, in the system's own units.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Policy:
         return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
 
     def cell_tree(self) -> tuple[Branches, "pd.DataFrame"]:
-        """Return a tree that leads to the cells themselves, none joined, and one row per leaf.
+        """Return a tree that leads to the cells themselves, none joined, and one row per leaf, in the leaves' order.
 
         The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
         """

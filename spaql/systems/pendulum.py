@@ -1,7 +1,7 @@
 """The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, and rewards in [0, 1]."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -62,7 +62,7 @@ def step(system, state, action):
     return (-cost + system.shift) / system.scale, False
 
 
-def draw_starts(system, rng, episodes):
+def draw_starts(system: Pendulum, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw angles in [-π, π] and speeds in [-1, 1] rad/s."""
     high = np.array([math.pi, 1.0])
     return rng.uniform(-high, high, size=(episodes, 2))
@@ -75,7 +75,9 @@ def draw_starts(system, rng, episodes):
 class PendulumV0(PendulumEnv):
     """Gymnasium's Pendulum with the dynamics of Gym's Pendulum-v0: the angle moves with the speed before its clip."""
 
-    def step(self, u):
+    state: np.ndarray
+
+    def step(self, u: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
         theta, speed = self.state
         _, reward, *rest = super().step(u)
         u = np.clip(u, -self.max_torque, self.max_torque)[0]
@@ -87,36 +89,36 @@ class PendulumV0(PendulumEnv):
 class ScaledReward(gym.RewardWrapper):
     """Pendulum's rewards mapped to [0, 1]: (r + c) / c."""
 
-    def reward(self, reward):
+    def reward(self, reward: float) -> float:
         return (reward + REWARD_SCALE) / REWARD_SCALE
 
 
 class FiveTorques(gym.ActionWrapper):
     """Pendulum with the five torques -2, -1, 0, 1, 2 Nm as its actions."""
 
-    def __init__(self, env):
+    def __init__(self, env: gym.Env):
         super().__init__(env)
         self.action_space = spaces.Discrete(len(TORQUES))
 
-    def action(self, action):
+    def action(self, action: int) -> np.ndarray:
         return np.array([TORQUES[int(action)]], dtype=np.float32)
 
 
 class HalfTorque(gym.ActionWrapper):
     """Pendulum that gets half of every torque: what the paper's runs may have had (a list times two is no doubling)."""
 
-    def action(self, action):
+    def action(self, action: Any) -> Any:
         return np.asarray(action, np.float32) / np.float32(2.0)
 
 
 class OneWay(gym.ActionWrapper):
     """Pendulum whose torques push one way only, as the released program draws those of its Random agent."""
 
-    def __init__(self, env):
+    def __init__(self, env: gym.Env):
         super().__init__(env)
         self.action_space = spaces.Box(0.0, env.action_space.high[0], (1,), np.float32)
 
-    def action(self, action):
+    def action(self, action: Any) -> Any:
         return action
 
 
@@ -126,7 +128,7 @@ def make(
     half: bool = False,
     one_way: bool = False,
     discrete: bool = False,
-    **kwargs,
+    **kwargs: Any,
 ) -> gym.Env:
     """Return a pendulum: the entry point of the ids below."""
     env: gym.Env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)

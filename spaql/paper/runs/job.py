@@ -5,16 +5,17 @@ import hashlib
 import json
 import time
 import zlib
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from spaql.agent import Agent
+from spaql.agent import Agent, Shared
 from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
 from spaql.rules import HISTORY, RULES, Rules
 from spaql.systems import make_env
 
-ALGORITHMS: dict[str, type[Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
+ALGORITHMS: dict[str, Callable[..., Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
 
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
 
@@ -79,7 +80,7 @@ class Record(NamedTuple):
         """Return a hash of the job and the numbers: two runs agree bit for bit if and only if their digests do."""
         digest = hashlib.sha256(self.job.identity().encode())
         for array in (self.history, self.fresh, self.rewards, *(self.episode[key] for key in sorted(self.episode))):
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
 
 
@@ -90,15 +91,21 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     that do not depend on what else an experiment runs.
     """
     cell = zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
-    return tuple(np.random.SeedSequence(job.seed, spawn_key=(cell, job.agent)).spawn(2))
+    learning, evaluation = np.random.SeedSequence(job.seed, spawn_key=(cell, job.agent)).spawn(2)
+    return learning, evaluation
+
+
+def make_agent(algorithm: str, system: str, xi: float, **shared: Unpack[Shared]) -> Agent:
+    """Return an untrained agent of an algorithm, by its name; Random has no ξ."""
+    own = {} if algorithm == "Random" else {"xi": xi}
+    return ALGORITHMS[algorithm](system, **own, **shared)
 
 
 def compute(job: Job) -> Record:
     """Train and evaluate an agent."""
     before = time.perf_counter()
     learning, evaluation = seeds(job)
-    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
-    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=learning, **parameters)
+    agent = make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning)
     agent.learn(job.iterations, job.evaluations)
     replay, recording = evaluation.spawn(2)
     rewards = agent.evaluate(job.fresh, seed=replay)
@@ -116,7 +123,9 @@ def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dic
     """Return the states (the system's own variables), actions and rewards of an episode under the agent's policy."""
     env = make_env(system)
     observation, _ = env.reset(seed=int(seed.generate_state(1)[0]))
-    states, actions, rewards = [env.unwrapped.state], [], []
+    states: list[np.ndarray] = [env.unwrapped.state]
+    actions: list[np.ndarray] = []
+    rewards: list[float] = []
     state: Any = None
     over = False
     while not over:
