@@ -8,6 +8,8 @@ from pathlib import Path
 from spaql import __version__
 from spaql.paper.runs.errors import Damaged
 
+STUDIES = ("xi", "long", "trpo", "ablation", "readings")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
@@ -34,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo", "ablation"),
+        choices=STUDIES,
         help="which of them, may be given several times (default: xi and long; trpo takes hours)",
     )
     command.add_argument(
@@ -71,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo", "ablation"),
+        choices=STUDIES,
         help="which of them, may be given several times (default: all but trpo, whose agents take minutes each)",
     )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")

@@ -147,22 +147,90 @@ ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ st
     agents=20,
 )
 
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """One way to read what the paper ran on Pendulum; the defaults are the text's.
+
+    The authors' released program differs from the text in some of these, and does not settle others: with actions given
+    as plain numbers its pendulum would have got half the torque.
+    """
+
+    torque: int = 2  # the greatest that reaches the pendulum, in Nm
+    starts: str = "independent"  # or "shared" by all agents of a group
+    rules: str = "paper"
+    dynamics: str = "v1"  # of Gymnasium's Pendulum; the program's was v0
+
+    def system(self, kind: str) -> str:
+        """Return the id of a kind of pendulum, as "Pendulum" or "PendulumDiscrete", in this reading."""
+        name = f"{kind}{'Half' if self.torque == 1 else ''}-{self.dynamics}"
+        return name if name in gym.registry else f"spaql/{name}"
+
+
+READINGS = {
+    "torque": Reading(torque=1),
+    "torque, starts": Reading(torque=1, starts="shared"),
+    "torque, rules": Reading(torque=1, rules="released"),
+    "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
+    "starts": Reading(starts="shared"),
+    "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
+    "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
+    "rules": Reading(rules="released"),
+    "dynamics": Reading(dynamics="v0"),
+    "torque, dynamics": Reading(torque=1, dynamics="v0"),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingsStudy:
+    """The long runs on Pendulum, and its study of ξ, under readings of the experiment."""
+
+    readings: Mapping[str, Reading]
+    kinds: Mapping[str, str]  # of pendulums, and the system of the long runs whose ξ and N they get
+    xi_readings: tuple[str, ...]  # of which the study of ξ is run, too
+    xi_kinds: tuple[str, ...]
+    iterations: int
+    xi_iterations: int
+    agents: int
+    roots: int  # how many root seeds where starts are shared, so that the luck of one sequence of starts shows
+    fresh: int = FRESH
+
+
+READINGS_STUDY = ReadingsStudy(
+    readings=READINGS,
+    kinds={"Pendulum": "Pendulum-v1", "PendulumDiscrete": "spaql/PendulumDiscrete-v1"},
+    xi_readings=("torque", "torque, starts", "all"),
+    xi_kinds=("Pendulum", "PendulumScaled"),
+    iterations=2000,
+    xi_iterations=100,
+    agents=20,
+    roots=3,
+)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-SCALES: dict[str, dict[str, Study | Ablation]] = {
-    "paper": {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS, "ablation": ABLATION},
+SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
+    "paper": {
+        "xi": XI_STUDY,
+        "long": LONG_RUNS,
+        "trpo": TRPO_RUNS,
+        "ablation": ABLATION,
+        "readings": READINGS_STUDY,
+    },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
         "long": dataclasses.replace(LONG_RUNS, agents=10, iterations=1000),
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
+        "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
         "long": dataclasses.replace(LONG_RUNS, agents=2, iterations=10, fresh=20),
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
+        "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
     },
 }
 
@@ -178,13 +246,18 @@ def scale_changes(study: str, scale: str) -> dict[str, Any]:
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of the paper's study "xi", "long" (both with the Random baseline), "trpo" or "ablation"."""
+    """Return the agents of a study: "xi" or "long" (with the Random baseline), "trpo", "ablation" or "readings"."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
     if study not in SCALES[scale]:
         raise ValueError(f"study must be one of {', '.join(SCALES[scale])}, not {study!r}")
     plan = SCALES[scale][study]
-    return ablation_jobs(plan, seed) if isinstance(plan, Ablation) else study_jobs(plan, seed)
+    if isinstance(plan, Ablation):
+        return ablation_jobs(plan, seed)
+    if isinstance(plan, ReadingsStudy):
+        known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
+        return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
+    return study_jobs(plan, seed)
 
 
 def study_jobs(study: Study, seed: int) -> list[Job]:
@@ -225,6 +298,40 @@ def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
                 SWITCHES[rules],
                 plan.fresh,
             )
+    return jobs
+
+
+def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
+    """Return the agents of a reading: the long runs, then the study of ξ if it is one of those that have it."""
+    reading, jobs = plan.readings[name], []
+    for root in range(seed, seed + (plan.roots if reading.starts == "shared" else 1)):
+        for kind, long in plan.kinds.items():
+            for learner, xi in LONG_RUNS.xis[long].items():
+                jobs += make_jobs(
+                    [learner],
+                    [reading.system(kind)],
+                    [xi],
+                    plan.agents,
+                    plan.iterations,
+                    LONG_RUNS.evaluations[long],
+                    root,
+                    reading.rules,
+                    plan.fresh,
+                    starts=reading.starts,
+                )
+    if name in plan.xi_readings:
+        jobs += make_jobs(
+            LEARNERS,
+            [reading.system(kind) for kind in plan.xi_kinds],
+            XI_STUDY.xis,
+            plan.agents,
+            plan.xi_iterations,
+            XI_STUDY.evaluations["Pendulum-v1"],
+            seed,
+            reading.rules,
+            plan.fresh,
+            starts=reading.starts,
+        )
     return jobs
 
 
@@ -272,6 +379,7 @@ def make_jobs(
     rules: str | Rules = "paper",
     fresh: int = FRESH,
     record: bool = False,
+    starts: str = "independent",
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
     for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
@@ -281,13 +389,17 @@ def make_jobs(
     seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
+    if starts not in ("independent", "shared"):
+        raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
     rules, xis = check_rules(rules), list(xis)
     jobs = []
     for algorithm, system in itertools.product(algorithms, systems):
         check_pair(algorithm, system)
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            jobs.append(Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record)))
+            jobs.append(
+                Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record), starts)
+            )
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))

@@ -38,6 +38,7 @@ class Job:
     rules: Rules = RULES["paper"]
     fresh: int = FRESH
     record: bool = False  # keep an episode and the fresh rewards
+    starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""
@@ -84,14 +85,18 @@ class Record(NamedTuple):
         return digest.hexdigest()
 
 
+def cell_of(job: Job) -> int:
+    """Return a number for the algorithm, system and ξ of a job."""
+    return zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
+
+
 def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     """Return the seeds for an agent's learning (which spawns its environment's) and for its fresh evaluation.
 
     The root seed has a child for each algorithm, system and ξ, which has a child for each agent: independent streams,
     that do not depend on what else an experiment runs.
     """
-    cell = zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
-    learning, evaluation = np.random.SeedSequence(job.seed, spawn_key=(cell, job.agent)).spawn(2)
+    learning, evaluation = np.random.SeedSequence(job.seed, spawn_key=(cell_of(job), job.agent)).spawn(2)
     return learning, evaluation
 
 
@@ -101,12 +106,19 @@ def make_agent(algorithm: str, system: str, xi: float, **shared: Unpack[Shared])
     return ALGORITHMS[algorithm](system, **own, **shared)
 
 
+def untrained(job: Job) -> Agent:
+    """Return the agent of a job before it learns."""
+    learning, _ = seeds(job)
+    env_seed = int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])
+    shared = env_seed if job.starts == "shared" else None
+    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared)
+
+
 def compute(job: Job) -> Record:
     """Train and evaluate an agent."""
     before = time.perf_counter()
-    learning, evaluation = seeds(job)
-    agent = make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning)
-    agent.learn(job.iterations, job.evaluations)
+    _, evaluation = seeds(job)
+    agent = untrained(job).learn(job.iterations, job.evaluations)
     replay, recording = evaluation.spawn(2)
     rewards = agent.evaluate(job.fresh, seed=replay)
     return Record(
