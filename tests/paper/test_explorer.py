@@ -18,6 +18,8 @@ from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
 from tests.conftest import CHROMIUM, in_browser
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
 SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1", "MountainCar-v0"]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()

@@ -18,6 +18,8 @@ from spaql.paper.studies import paper_jobs
 from spaql.paper.tables.table import number
 from spaql.policies.export import export_text, in_words
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

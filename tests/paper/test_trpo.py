@@ -19,7 +19,7 @@ trpo = pytest.importorskip("spaql.paper.runs.trpo")
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.vec_env.util import obs_space_info  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*out of date.*")]
 SYSTEMS = ["Pendulum-v1", "CartPole-v0"]
 
 
