@@ -3,13 +3,12 @@
 import ast
 import difflib
 import logging
-import math
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spaql.checks import check_integer
+from spaql.checks import check_integer, is_finite
 from spaql.paper.runs.provenance import repository
 from spaql.paper.studies import SCALES
 from spaql.rules import check_rules
@@ -71,7 +70,7 @@ def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
     """Return a value for a parameter, or say why it cannot be one."""
 
     def is_number(x: Any) -> bool:
-        return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+        return isinstance(x, int | float) and not isinstance(x, bool) and is_finite(x)
 
     expected = {
         "int": ("a whole number", lambda x: isinstance(x, int) and not isinstance(x, bool)),
