@@ -54,7 +54,7 @@ class State(NamedTuple):
 
 def check_finite(state: State) -> State:
     """Return a state if its estimates and rewards are finite: by others nothing can be chosen, nor saved."""
-    numbers = (state.trainee.balls["q"], state.best.balls["q"], state.status["total"], state.status["best"])
+    numbers = state.trainee.balls["q"], state.best.balls["q"], state.status["best"], state.history["evaluations"]
     if not all(np.isfinite(each).all() for each in numbers):
         raise OverflowError(
             "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large for "
