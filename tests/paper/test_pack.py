@@ -19,6 +19,7 @@ from spaql.paper.runs.job import compute
 from spaql.paper.runs.pack import only_one, pack
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.studies import make_jobs, paper_jobs, study_of
+from tests.conftest import posix
 
 ROOT = Path(__file__).parents[2]
 WANTED = make_jobs(["SPAQL", "Random"], ["CartPole-v0"], [0, 20], 2, 4, 2, fresh=5, record=True)
@@ -115,6 +116,7 @@ pack.pack(Path(sys.argv[1]), progress_bar=False)
 """
 
 
+@posix
 @pytest.mark.parametrize("moment", ["writing", "written"])
 def test_killed_while_packing_nothing_is_lost_and_the_next_time_completes_it(folder, computed, moment):
     child = subprocess.run([sys.executable, "-c", KILLED, str(folder), moment], cwd=ROOT)

@@ -142,7 +142,7 @@ def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None
     minutes = seconds / 60 if scheduler else max(each, seconds / 60 / workers)
     total = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
     log.warning("%d agents of TRPO with these parameters are not stored and will be computed: about %.1f minutes each, "
-                "%s %s. Ctrl-C ends it; what is complete is stored.", len(agents), each, total, where)  # fmt: skip
+                "%s %s. Ctrl-C ends it.", len(agents), each, total, where)  # fmt: skip
 
 
 def effort(job: Job) -> int:
