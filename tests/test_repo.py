@@ -20,7 +20,7 @@ from spaql.paper.bench import markdown
 ROOT = Path(__file__).parents[1]
 
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OLDEST = "3.11.0"
 PIN = r"[\w.-]+==[\w.]+(?: ; [^\\\n]+)? \\\n(?:    --hash=sha256:[0-9a-f]{64} \\\n)*    --hash=sha256:[0-9a-f]{64}\n"
 
@@ -42,7 +42,7 @@ def pins(text):
 
 def locked(*names):
     """Every pin of these locks: no two of them name the same package."""
-    found = [pins((ROOT / name).read_text()) for name in names]
+    found = [pins((ROOT / name).read_text(encoding="utf-8")) for name in names]
     together = {name: version for each in found for name, version in each.items()}
     assert len(together) == sum(map(len, found)), "a package is in two locks"
     return together
@@ -52,7 +52,7 @@ BOOK, TESTS, TRPO = "requirements.lock", "requirements-test.lock", "requirements
 
 
 def torch():
-    return Requirement((ROOT / "requirements-torch.txt").read_text().strip())
+    return Requirement((ROOT / "requirements-torch.txt").read_text(encoding="utf-8").strip())
 
 
 def demands(*extras):
@@ -128,7 +128,7 @@ def test_the_oldest_python_can_install_every_pin():
 
 
 def test_the_conda_environment_takes_the_lock():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     assert [entry["pip"] for entry in environment if isinstance(entry, dict)] == [["-r requirements.lock"]]
     [python] = [entry.removeprefix("python=") for entry in environment if str(entry).startswith("python=")]
     assert python in PROJECT["project"]["requires-python"]
@@ -138,12 +138,12 @@ def test_the_readme_and_the_workflow_install_the_same_torch():
     line = (
         ".venv/bin/pip install --no-deps -r requirements-torch.txt --index-url https://download.pytorch.org/whl/cpu\n"
     )
-    assert line in (ROOT / "README.md").read_text()
-    assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text()
+    assert line in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
 
 
 def test_the_workflow_builds_on_what_the_readme_names():
-    build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]["build"]
+    build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))["jobs"]["build"]
     machines = {(entry["os"], entry["python"]) for entry in build["strategy"]["matrix"]["include"]}
     assert {("ubuntu-24.04", "3.11"), ("ubuntu-24.04", "3.14")} <= machines
     assert {"ubuntu-24.04-arm", "macos-15"} <= {name for name, _ in machines}
@@ -153,7 +153,7 @@ def test_the_workflow_builds_on_what_the_readme_names():
 
 
 def test_the_readmes_examples_run_as_printed(tmp_path):
-    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(examples) == 4
     printed = []
     for example in examples:
@@ -166,13 +166,13 @@ def test_the_readmes_examples_run_as_printed(tmp_path):
 
 
 def test_the_readme_has_the_last_bench():
-    kept = json.loads((ROOT / "results" / "bench.json").read_text())
+    kept = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
     assert len(kept["rows"]) > 10
-    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text()
+    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_the_readme_links_to_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text())
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert "book/glance.svg" in links
     for link in links:
         assert link.startswith(("https://", "_build/")) or (ROOT / link).is_file(), link
@@ -181,7 +181,9 @@ def test_what_the_readme_links_to_is_there():
 def test_the_equations_the_readme_points_to_are_there():
     names = ("updates", "loop", "partition", "spaces", "agent")
     sources = "".join((ROOT / "spaql" / f"{name}.py").read_text(encoding="utf-8") for name in names)
-    table = (ROOT / "README.md").read_text().split("## Where the paper's equations are")[1].split("## ")[0]
+    table = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("## Where the paper's equations are")[1].split("## ")[0]
+    )
     functions = [
         name
         for row in table.splitlines()
