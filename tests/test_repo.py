@@ -1,7 +1,11 @@
 """The files around the package: they agree with each other, and what they print runs."""
 
+import ast
+import collections
 import contextlib
+import importlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -201,3 +205,52 @@ def test_the_command_line():
     wrong = subprocess.run([*spaql, "benhc"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "bench" in wrong.stderr
+
+
+def without_encoding(source):
+    """The lines that read or write text and leave it to the machine in which encoding."""
+    return [
+        call.lineno
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "attr", getattr(call.func, "id", "")) in ("read_text", "write_text", "open")
+        and not any(keyword.arg == "encoding" for keyword in call.keywords)
+        and not any(
+            isinstance(given, ast.Constant) and given.value in ("utf-8", "rb", "wb", "xb") for given in call.args
+        )
+        and getattr(getattr(call.func, "value", None), "id", "") != "os"  # a descriptor's, without text
+    ]
+
+
+def test_every_text_is_read_and_written_in_a_given_encoding():
+    assert without_encoding("a.read_text()\na.read_text(encoding='utf-8')\na.open('rb')\nopen(a)") == [1, 4]
+    for folder in ("spaql", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert without_encoding(path.read_text(encoding="utf-8")) == [], path
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the book says was tried
+
+TRIED = ("core.test_agent", "core.test_compiling", "core.test_saving", "paper.test_pack", "paper.test_runs",
+         "paper.test_terminal")  # fmt: skip
+
+
+def faults_tried():
+    """How often the tests try each kind of fault: the sum of what their marks say, over their parameters."""
+    found = collections.Counter()
+    for name in TRIED:
+        for function in vars(importlib.import_module(f"tests.{name}")).values():
+            marks = list(getattr(function, "pytestmark", [])) if callable(function) else []
+            times = math.prod(len(mark.args[1]) for mark in marks if mark.name == "parametrize")
+            for mark in (mark for mark in marks if mark.name == "faults"):
+                found[mark.args[0]] += times * (mark.args[1] if len(mark.args) > 1 else 1)
+    return dict(found)
+
+
+def test_the_book_says_what_was_tried_how_often_and_what_happened():
+    page = (ROOT / "book" / "reproducibility.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \*(.+)\*: .+ \| ([\d,]+) \| .+\. \|$", page, re.MULTILINE)
+    assert {kind: int(times.replace(",", "")) for kind, times in rows} == faults_tried()
+    total = sum(faults_tried().values())
+    assert f"{total:,} faults" in page

@@ -222,6 +222,7 @@ def rewrite(path, change):
     np.savez(path, **arrays)
 
 
+@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["cut", "flipped", "encrypted", "empty", "text", "foreign", "pickle"])
 def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     path = tmp_path / "agent.npz"
@@ -242,7 +243,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "text":
-        path.write_text("not an agent")
+        path.write_text("not an agent", encoding="utf-8")
     elif kind == "foreign":
         np.savez(path, weights=np.zeros(3))
     else:
@@ -303,6 +304,7 @@ def test_agents_can_share_first_states():
     assert not np.array_equal(one._rng.random(5), other._rng.random(5))
 
 
+@pytest.mark.faults("interruptions")
 @pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
 def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):
     agent = make(SPAQL, "Pendulum-v1").learn(3, 2)
@@ -338,6 +340,7 @@ class Failing(gym.Wrapper):
         return self.env.step(action)
 
 
+@pytest.mark.faults("environments")
 @same_sines
 def test_a_failing_environment_leaves_the_last_full_iteration():
     agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
@@ -348,6 +351,7 @@ def test_a_failing_environment_leaves_the_last_full_iteration():
     assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
 
 
+@pytest.mark.faults("environments")
 def test_an_infinite_reward_is_said():
     class Broken(gym.RewardWrapper):
         def reward(self, reward):
@@ -383,6 +387,7 @@ class Scaled(gym.RewardWrapper):
         return self.size if self.left < 0 else reward
 
 
+@pytest.mark.faults("environments")
 @pytest.mark.parametrize("size", [1.7e308, -1.7e308])
 @pytest.mark.parametrize("algorithm", [AQL, SPAQL, Random])
 def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_path):
@@ -398,6 +403,7 @@ def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_
     assert len(algorithm.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history) == len(agent.history)
 
 
+@pytest.mark.faults("input")
 @pytest.mark.parametrize(
     "parameters", [{"xi": 1e308}, {"u": 1e308, "d": 2.0}, {"tau_min": 1e-320}, {"lam": 1e-320}, {"horizon": 10**9}]
 )
@@ -468,6 +474,7 @@ def test_a_generator_that_could_not_be_made_again_is_refused():
         make(SPAQL, Drawn(Mine), horizon=20).learn(1, 1)
 
 
+@pytest.mark.faults("environments")
 def test_nan_from_the_environment_is_said():
     class Broken(gym.Wrapper):
         def step(self, action):
@@ -478,6 +485,7 @@ def test_nan_from_the_environment_is_said():
         make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
 
 
+@pytest.mark.faults("input")
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
@@ -506,23 +514,27 @@ def test_bad_parameters_are_refused(parameters, says):
         SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
 
 
+BAD_CALLS = [
+    (lambda agent: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
+    (lambda agent: agent.learn(3, evaluations=0), "evaluations"),
+    (lambda agent: agent.learn(2.5), "iterations"),
+    (lambda agent: agent.learn(10**20), "iterations must be a whole number of at most 100,000,000"),
+    (lambda agent: agent.learn(1, 10**5000), "evaluations must be .* at most 1,000,000,000, not one of 16610 bits"),
+    (lambda agent: agent.evaluate(10**12), "episodes must be a whole number of at most 1,000,000,000"),
+    (lambda agent: AQL("CartPole-v0", xi=1, horizon=10**8), "horizon must be a whole number of at most 1,000,000"),
+    (lambda agent: agent.evaluate(0), "episodes"),
+    (lambda agent: agent.predict(np.zeros(3)), "expected an observation of shape"),
+    (lambda agent: agent.predict(np.full(4, np.nan)), "NaN"),
+    (lambda agent: SPAQLTS("Acrobot-v1", xi=1), "SPAQL-TS needs `reference`"),
+]
+
+
+@pytest.mark.faults("input", len(BAD_CALLS))
 def test_bad_calls_are_refused():
     agent = make(SPAQL, "CartPole-v0")
-    for call, says in (
-        (lambda: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
-        (lambda: agent.learn(3, evaluations=0), "evaluations"),
-        (lambda: agent.learn(2.5), "iterations"),
-        (lambda: agent.learn(10**20), "iterations must be a whole number of at most 100,000,000"),
-        (lambda: agent.learn(1, 10**5000), "evaluations must be .* at most 1,000,000,000, not one of 16610 bits"),
-        (lambda: agent.evaluate(10**12), "episodes must be a whole number of at most 1,000,000,000"),
-        (lambda: AQL("CartPole-v0", xi=1, horizon=10**8), "horizon must be a whole number of at most 1,000,000"),
-        (lambda: agent.evaluate(0), "episodes"),
-        (lambda: agent.predict(np.zeros(3)), "expected an observation of shape"),
-        (lambda: agent.predict(np.full(4, np.nan)), "NaN"),
-        (lambda: SPAQLTS("Acrobot-v1", xi=1), "SPAQL-TS needs `reference`"),
-    ):
+    for call, says in BAD_CALLS:
         with pytest.raises(ValueError, match=says):
-            call()
+            call(agent)
     with pytest.raises(TypeError, match="one environment, not a vector"):
         SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
     with pytest.raises(TypeError, match="xi"):
@@ -554,6 +566,7 @@ def test_the_progress_bar_works_in_a_notebook():
     assert shown.count("\r") < 10  # nobody watches: this kernel was not started by a Jupyter server
 
 
+@pytest.mark.faults("output")
 @pytest.mark.parametrize("stream", ["none", "closed", "full"])
 def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
     class Full(io.StringIO):
@@ -566,6 +579,7 @@ def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
     assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
 
 
+@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
     shown = io.BytesIO()
@@ -578,6 +592,7 @@ def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
     assert b"##" in shown.getvalue()  # these have no blocks
 
 
+@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_process_whose_output_cannot_say_xi_learns(encoding):
     code = "from spaql import SPAQL; SPAQL('CartPole-v0', xi=4, seed=0).learn(3, 2, progress_bar=True)"
@@ -587,6 +602,7 @@ def test_a_process_whose_output_cannot_say_xi_learns(encoding):
     assert b"3/3" in done.stderr
 
 
+@pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="other systems close their streams otherwise")
 def test_a_process_without_standard_error_learns():
     code = (

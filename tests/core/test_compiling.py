@@ -10,6 +10,8 @@ import pytest
 
 from spaql import compiling
 
+MODES = (0o777, 0o720, 0o702)  # of folders that others may write to
+
 owners = pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
 
 
@@ -30,16 +32,18 @@ def test_the_folder_of_machine_code_is_the_users_own(homes):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.faults("machine code", len(MODES))
 @owners
 def test_a_folder_that_others_may_write_to_is_not_used(homes):
     first = Path(compiling._folder("package"))
-    for mode in (0o777, 0o720, 0o702):
+    for mode in MODES:
         first.chmod(mode)
         assert Path(compiling._folder("package")).parent == homes[1], oct(mode)
     first.chmod(0o700)
     assert compiling._folder("package") == str(first)
 
 
+@pytest.mark.faults("machine code")
 @owners
 def test_a_folder_of_somebody_else_is_not_used_and_there_is_none_below_the_temporary_folder(
     homes, tmp_path, monkeypatch, caplog
@@ -73,6 +77,7 @@ def compiled(folder, caplog):
     return found, [record.getMessage() for record in caplog.records]
 
 
+@pytest.mark.faults("machine code")
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
 def test_damaged_machine_code_is_compiled_again_and_that_is_said_once(tmp_path, caplog, kind, damage):
@@ -90,6 +95,7 @@ def test_damaged_machine_code_is_compiled_again_and_that_is_said_once(tmp_path, 
     assert sum(found.stats.cache_hits.values()) == 1
 
 
+@pytest.mark.faults("disks")
 def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, caplog, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -105,6 +111,7 @@ def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, c
     assert sum(found.stats.cache_misses.values()) == 1
 
 
+@pytest.mark.faults("disks")
 def test_importing_the_package_needs_no_temporary_folder(tmp_path):
     nowhere = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(tmp_path / "nowhere"))
     code = """

@@ -126,18 +126,22 @@ def test_the_papers_runs_are_the_papers():
             paper_jobs(*wrong)
 
 
+BAD_GRIDS = [
+    ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
+    ({"xis": [-1]}, "xi must be"),
+    ({"agents": 0}, "agents"),
+    ({"evaluations": 2.5}, "evaluations"),
+    ({"rules": "mine"}, "rules"),
+    ({"xis": []}, "nothing to run"),
+    ({"systems": "CartPole-v0"}, "systems must be a list"),
+    ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
+    ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
+]
+
+
+@pytest.mark.faults("input", len(BAD_GRIDS))
 def test_bad_grids_are_refused_before_anything_runs(counted):
-    for change, says in (
-        ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
-        ({"xis": [-1]}, "xi must be"),
-        ({"agents": 0}, "agents"),
-        ({"evaluations": 2.5}, "evaluations"),
-        ({"rules": "mine"}, "rules"),
-        ({"xis": []}, "nothing to run"),
-        ({"systems": "CartPole-v0"}, "systems must be a list"),
-        ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
-        ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
-    ):
+    for change, says in BAD_GRIDS:
         with pytest.raises(ValueError, match=says):
             some_jobs(**change)
     with pytest.raises(gym.error.Error, match="Cartpole"):
@@ -215,6 +219,7 @@ def test_a_worker_with_other_numbers_is_refused(monkeypatch):
         run(some_jobs(agents=1), store=None, progress_bar=False)
 
 
+@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "encrypted", "tampered", "swapped"])
 def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
     wanted = some_jobs(agents=1)
@@ -272,9 +277,13 @@ def child_jobs():
     return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 300, 20, fresh=50)
 
 
+MOMENTS = (2, 5, 8)  # agents stored when the process is killed
+
+
+@pytest.mark.faults("kills", len(MOMENTS) + 1)
 @posix
 def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
-    for wait_for in (2, 5, 8):  # killed three times, at three moments
+    for wait_for in MOMENTS:
         child = background(CHILD, tmp_path)
         while child.poll() is None and len(list(tmp_path.rglob("*.npz"))) < wait_for:
             time.sleep(0.005)
@@ -304,10 +313,12 @@ def test_half_written_files_are_swept_away_once_they_are_old(tmp_path):
     assert foreign.exists()
 
 
+@pytest.mark.faults("races")
 def test_a_damaged_file_may_vanish_meanwhile(tmp_path):
     assert not store.set_aside(tmp_path / "gone.npz").exists()
 
 
+@pytest.mark.faults("races")
 def test_two_processes_on_one_folder_do_not_harm_each_other(tmp_path, counted):
     children = [background(CHILD, tmp_path) for _ in range(2)]
     assert [child.wait(timeout=120) for child in children] == [0, 0]
@@ -367,6 +378,7 @@ def cluster(dask):
     return address, workers, scheduler
 
 
+@pytest.mark.faults("clusters")
 def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster, monkeypatch):
     address, workers, _ = cluster
     folder = tmp_path / "store"
@@ -400,10 +412,14 @@ def test_the_command_line_takes_a_cluster(tmp_path, cluster, capsys):
     assert "84 of 84 agents equal" in capsys.readouterr().out
 
 
+WRONG = ("tcp://127.0.0.1:1", "nonsense://")
+
+
+@pytest.mark.faults("clusters", len(WRONG))
 def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(cluster_module, "PATIENCE", 1.0)
-    for wrong in ("tcp://127.0.0.1:1", "nonsense://"):
+    for wrong in WRONG:
         with pytest.raises(OSError, match=f"no Dask scheduler at {wrong}: start one"):
             run(some_jobs(agents=1), scheduler=wrong, store=None, progress_bar=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -412,6 +428,7 @@ def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
     assert distributed is not None
 
 
+@pytest.mark.faults("clusters")
 def test_a_lost_scheduler_is_said_and_the_run_resumes(tmp_path, cluster, counted, monkeypatch):
     address, _, scheduler = cluster
     wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
@@ -433,6 +450,7 @@ def test_a_lost_scheduler_is_said_and_the_run_resumes(tmp_path, cluster, counted
     assert [r.digest() for r in resumed] == [r.digest() for r in run(wanted, store=None, progress_bar=False)]
 
 
+@pytest.mark.faults("clusters")
 def test_a_cluster_without_workers_is_said_and_goes_on_when_one_comes(tmp_path, dask, monkeypatch, caplog):
     address, start_worker, _ = dask
     monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
@@ -451,6 +469,7 @@ def test_a_cluster_without_workers_is_said_and_goes_on_when_one_comes(tmp_path, 
     assert f"has no workers: start some (dask worker {address})" in caplog.text
 
 
+@pytest.mark.faults("clusters")
 def test_a_worker_without_the_package_is_said(tmp_path, dask):
     address, start_worker, _ = dask
     (tmp_path / "without").mkdir()
@@ -481,6 +500,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.faults("kills")
 @posix
 def test_worker_processes_end_with_a_killed_parent(tmp_path):
     """A stand-in for TRPO, whose workers were found computing for minutes after their parent was gone."""

@@ -9,6 +9,7 @@ import sys
 import nbformat
 import pytest
 
+from spaql.paper.audit import judge
 from spaql.paper.book import rerun
 from spaql.paper.cli import main
 from spaql.paper.runs import runner, store
@@ -31,29 +32,51 @@ def nothing_runs(monkeypatch):
 # Encodings
 
 
+def printed(command, encoding, monkeypatch):
+    """Return what a command prints where the encoding has no other way out."""
+    written = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding, errors="strict"))
+        main(command)
+        sys.stdout.flush()
+        return written.getvalue().decode(encoding)
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    return judge.verdicts()
+
+
+@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-@pytest.mark.parametrize("command", ["claims", "verify --help", "reproduce --help"])
-def test_commands_print_in_any_encoding(command, encoding):
+def test_claims_are_printed_in_any_encoding(encoding, verdicts, monkeypatch):
+    monkeypatch.setattr(judge, "verdicts", lambda store: verdicts)
+    shown = printed(["claims"], encoding, monkeypatch)
+    assert f"{len(verdicts)} claims" in shown
+    assert "xi" in shown
+    assert "?" not in shown  # every character has a plain form
+
+
+@pytest.mark.faults("output")
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_process_with_another_encoding_prints(encoding):
     surroundings = os.environ | {"PYTHONIOENCODING": encoding}
-    done = subprocess.run([*SPAQL, *command.split()], capture_output=True, env=surroundings)
+    code = SPAQL[2].replace("main()", "print('ready'); from spaql.paper.terminal import speak_plainly")
+    code += "; speak_plainly(); print('\u03be \u2265 0'); main(['verify', '--help'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)
     assert done.returncode == 0, done.stderr
     assert done.stderr == b""
-    if command == "claims":
-        shown = done.stdout.decode(encoding)
-        assert "xi" in shown
-        assert "65 claims" in shown
-        assert "?" not in shown  # every character has a plain form
+    assert b"xi >= 0" in done.stdout
+    assert b"--agents" in done.stdout
 
 
+@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_run_says_what_differs_in_any_encoding(encoding, monkeypatch, tmp_path):
     monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *_, **__: None)
-    written = io.BytesIO()
-    screen = io.TextIOWrapper(written, encoding=encoding, errors="strict")
-    monkeypatch.setattr(sys, "stdout", screen)
-    main(["run", "01", "-p", "xis", "[0, 4]", "--output", str(tmp_path / "out.ipynb")])
-    monkeypatch.undo()
-    shown = written.getvalue().decode(encoding)
+    shown = printed(
+        ["run", "01", "-p", "xis", "[0, 4]", "--output", str(tmp_path / "out.ipynb")], encoding, monkeypatch
+    )
     assert "01_xi_scaling with other parameters than the published run" in shown
     assert "xis" in shown
     assert "?" not in shown
@@ -63,13 +86,13 @@ def test_the_plain_forms_are_plain():
     assert all(form.isascii() and not character.isascii() for character, form in PLAIN.items())
 
 
+@pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
 def test_a_reader_who_has_seen_enough_is_no_error():
-    done = subprocess.run(
-        ["sh", "-c", '"$0" -c "$1" claims | head -n 1', sys.executable, SPAQL[2]], capture_output=True, text=True
-    )
-    assert done.stdout.startswith("claim ")
-    assert done.stderr == ""
+    code = "from spaql.paper.terminal import one_sentence\nwith one_sentence('x'):\n    print('line\\n' * 10**6)"
+    command = ["sh", "-c", '"$0" -c "$1" | head -n 1', sys.executable, code]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("line\n", "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -100,6 +123,7 @@ def failing(number):
     return fail
 
 
+@pytest.mark.faults("disks")
 @pytest.mark.parametrize(
     ("where", "number", "says"),
     [
@@ -118,6 +142,7 @@ def test_a_store_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch
     assert len(list(tmp_path.rglob("*.npz"))) == len(paper_jobs("long", "smoke"))
 
 
+@pytest.mark.faults("disks", 2)
 def test_a_folder_in_a_files_place_and_a_file_in_a_folders_place_are_one_sentence(tmp_path, nothing_runs):
     path = store.record_path(tmp_path / "store", paper_jobs("long", "smoke")[3])
     path.mkdir(parents=True)
@@ -128,6 +153,7 @@ def test_a_folder_in_a_files_place_and_a_file_in_a_folders_place_are_one_sentenc
         main([*SMOKE, str(tmp_path / "file")])
 
 
+@pytest.mark.faults("disks")
 def test_a_stale_file_in_a_read_only_store_does_not_stop_a_run(tmp_path, monkeypatch):
     main([*SMOKE, str(tmp_path)])
     stale = tmp_path / ".spaql-1-stale.tmp"
@@ -147,6 +173,7 @@ def notebook(path, *cells, **metadata):
 PYTHON = {"kernelspec": {"name": "python3", "display_name": "Python", "language": "python"}}
 
 
+@pytest.mark.faults("input")
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
