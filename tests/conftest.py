@@ -14,8 +14,8 @@ def numpy_uses_libm():
     return all(np.sin(v) == math.sin(v) and np.cos(v) == math.cos(v) for v in x)
 
 
-# Gymnasium computes with NumPy's sines, the compiled systems with the C library's.  The pinned NumPy has none of its own,
-# not for AVX-512 either, and takes the C library's; with another NumPy the last bits may differ.
+# Gymnasium computes with NumPy's sines, the compiled systems with the C library's.  The pinned NumPy has none of its
+# own, not for AVX-512 either, and takes the C library's; with another NumPy the last bits may differ.
 same_sines = pytest.mark.skipif(
     not numpy_uses_libm(), reason="this NumPy's sines are not the C library's to the last bit"
 )

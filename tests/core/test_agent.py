@@ -16,7 +16,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from stable_baselines3.common.evaluation import evaluate_policy
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.partition import copy
@@ -124,6 +123,7 @@ def test_random_pendulum_averages_what_a_uniform_torque_should():
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, deterministic):
+    evaluate_policy = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
     agent = make(algorithm, env_id, seed=1).learn(30, 3)
     env = make_env(env_id)
     env.reset(seed=4)
@@ -140,6 +140,7 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
     """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same
     return."""
+    evaluate_policy = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
     agent = make(AQL, env_id, seed=1).learn(40, 3)
     stream = np.random.SeedSequence(11).spawn(2)[1]
     env = make_env(env_id)
