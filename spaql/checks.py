@@ -31,7 +31,7 @@ def check_integer(name: str, number: Any, at_least: int = 1, at_most: int | None
     """Return a whole number as an int, or say what is wrong with it."""
     if not isinstance(number, numbers.Integral) or isinstance(number, bool) or number < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, not {shown(number)}")
-    if at_most is not None and number > at_most:
+    if at_most is not None and int(number) > at_most:
         raise ValueError(f"{name} must be a whole number of at most {at_most:,}, not {shown(number)}")
     return int(number)
 

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -96,7 +96,7 @@ class InterpretedWorld:
         return to_box(space, self.space, action)
 
 
-def kind_of(state: dict[str, Any]) -> type[np.random.BitGenerator]:
+def kind_of(state: Mapping[str, Any]) -> type[np.random.BitGenerator]:
     """Return the class of a random stream, or say that it cannot be made again."""
     kind = getattr(np.random, str(state["bit_generator"]), None)
     if not isinstance(kind, type) or not issubclass(kind, np.random.BitGenerator):
@@ -107,10 +107,10 @@ def kind_of(state: dict[str, Any]) -> type[np.random.BitGenerator]:
     return kind
 
 
-def plain(state: dict[str, Any]) -> dict[str, Any]:
+def plain(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of a random stream as a file can hold it: with lists for arrays, which NumPy takes back."""
     return {
-        name: plain(part) if isinstance(part, dict) else part.tolist() if isinstance(part, np.ndarray) else part
+        name: plain(part) if isinstance(part, Mapping) else part.tolist() if isinstance(part, np.ndarray) else part
         for name, part in state.items()
     }
 
