@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from spaql import saving
-from spaql.checks import check_integer, check_number, check_seed
+from spaql.checks import MOST, check_integer, check_number, check_seed
 from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
 SLICE = 5000  # rollouts of a compiled evaluation between two
+MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
+MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 
 
 class Shared(TypedDict, total=False):
@@ -48,6 +50,17 @@ class State(NamedTuple):
     status: np.ndarray
     history: np.ndarray
     streams: dict
+
+
+def check_finite(state: State) -> State:
+    """Return a state if its estimates and rewards are finite: by others nothing can be chosen, nor saved."""
+    numbers = state.trainee.balls["q"], state.best.balls["q"], state.status["best"], state.history["evaluations"]
+    if not all(np.isfinite(each).all() for each in numbers):
+        raise OverflowError(
+            "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large for "
+            "floating-point numbers, scale them down (the agent is left as it was before)"
+        )
+    return state
 
 
 class Agent:
@@ -72,7 +85,7 @@ class Agent:
         self._space = space_of(self.env, slopes)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
         self.parameters: dict[str, Any] = {
-            "horizon": check_integer("horizon", horizon),
+            "horizon": check_integer("horizon", horizon, at_most=MOST_ROOTS if self.algorithm == AQL else MOST),
             "slopes": list(self._space.slope),
         }
         self.parameters |= self._check_own(own)
@@ -82,7 +95,7 @@ class Agent:
         self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
         if env_seed is None:
             env_seed = int(streams[1].generate_state(1)[0])
-        self.env_seed = check_integer("env_seed", env_seed, at_least=0)
+        self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
         self._world = self._make_world(self.env_seed)
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
         self._backup: State | None = None  # after the last full iteration, while learning
@@ -151,7 +164,8 @@ class Agent:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
 
         A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
-        agent is left as it was after the last full iteration.
+        agent is left as it was after the last full iteration.  If rewards or ξ are so large that sums of them are no
+        finite numbers any more, it raises OverflowError and leaves the agent as it was some iterations before.
 
         Parameters
         ----------
@@ -162,7 +176,8 @@ class Agent:
         progress_bar
             Show how far it is, on standard error.
         """
-        iterations, N = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
+        iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
+        N = check_integer("evaluations", evaluations)
         if not self._learning.acquire(blocking=False):
             raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
         try:
@@ -199,7 +214,7 @@ class Agent:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
             if self._status["episode"][0] == 0:
-                self._backup = self._state()
+                self._backup = check_finite(self._state())
                 self._report(bar, first)
             check_interrupts()
 

@@ -103,5 +103,5 @@ def sweep(folder: Path) -> None:
         try:
             if time.time() - file.stat().st_mtime > ABANDONED:
                 file.unlink()
-        except FileNotFoundError:  # another process was faster
-            pass
+        except OSError:  # another process was faster, or the folder is not ours to change: a stale file does no harm
+            continue

@@ -190,8 +190,11 @@ def check_status(status: np.ndarray, history: np.ndarray, keeps_best: bool) -> N
         raise ValueError("its status is not that of an agent between two iterations")
     if len(history) != max(0, row["iteration"]):
         raise ValueError("its history and its number of iterations disagree")
-    for name in ("total", "tau", "u", "best"):
-        if not np.isfinite(row[name]) or (name in ("tau", "u") and row[name] <= 0):
+    for name in ("total", "best"):
+        if not np.isfinite(row[name]):
+            raise ValueError(f"its status has {name} = {row[name]}")
+    for name in ("tau", "u"):  # a temperature may grow beyond all numbers: then every ball is as likely as the others
+        if not row[name] > 0:
             raise ValueError(f"its status has {name} = {row[name]}")
     if min(row["steps"], row["evaluation_steps"], row["seen"]) < 0:
         raise ValueError("its status counts below zero")

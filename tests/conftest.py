@@ -4,6 +4,7 @@ import shutil
 import signal
 
 import gymnasium as gym
+import hypothesis
 import numpy as np
 import pytest
 
@@ -13,12 +14,19 @@ def numpy_uses_libm():
     return all(np.sin(v) == math.sin(v) and np.cos(v) == math.cos(v) for v in x)
 
 
-# Gymnasium computes with NumPy's sines, the compiled systems with the C library's; where the two differ in the last bit
-# (NumPy's own for AVX-512), so do they.
+# Gymnasium computes with NumPy's sines, the compiled systems with the C library's.  The pinned NumPy has none of its
+# own, not for AVX-512 either, and takes the C library's; with another NumPy the last bits may differ.
 same_sines = pytest.mark.skipif(
     not numpy_uses_libm(), reason="this NumPy's sines are not the C library's to the last bit"
 )
 
+
+# SIGKILL, whose victim has no last word, and terminals that a program can open are POSIX's.
+posix = pytest.mark.skipif(os.name == "nt", reason="this system has no SIGKILL")
+
+# A slow machine is no failure.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # .ci/run installs a browser and says that there must be one.

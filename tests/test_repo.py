@@ -1,7 +1,11 @@
 """The files around the package: they agree with each other, and what they print runs."""
 
+import ast
+import collections
 import contextlib
+import importlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -20,7 +24,7 @@ from spaql.paper.bench import markdown
 ROOT = Path(__file__).parents[1]
 
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 OLDEST = "3.11.0"
 PIN = r"[\w.-]+==[\w.]+(?: ; [^\\\n]+)? \\\n(?:    --hash=sha256:[0-9a-f]{64} \\\n)*    --hash=sha256:[0-9a-f]{64}\n"
 
@@ -42,7 +46,7 @@ def pins(text):
 
 def locked(*names):
     """Every pin of these locks: no two of them name the same package."""
-    found = [pins((ROOT / name).read_text()) for name in names]
+    found = [pins((ROOT / name).read_text(encoding="utf-8")) for name in names]
     together = {name: version for each in found for name, version in each.items()}
     assert len(together) == sum(map(len, found)), "a package is in two locks"
     return together
@@ -52,7 +56,7 @@ BOOK, TESTS, TRPO = "requirements.lock", "requirements-test.lock", "requirements
 
 
 def torch():
-    return Requirement((ROOT / "requirements-torch.txt").read_text().strip())
+    return Requirement((ROOT / "requirements-torch.txt").read_text(encoding="utf-8").strip())
 
 
 def demands(*extras):
@@ -129,7 +133,7 @@ def test_the_oldest_python_can_install_every_pin():
 
 
 def test_the_conda_environment_takes_the_lock():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
     assert [entry["pip"] for entry in environment if isinstance(entry, dict)] == [["-r requirements.lock"]]
     [python] = [entry.removeprefix("python=") for entry in environment if str(entry).startswith("python=")]
     assert python in PROJECT["project"]["requires-python"]
@@ -139,12 +143,12 @@ def test_the_readme_and_the_workflow_install_the_same_torch():
     line = (
         ".venv/bin/pip install --no-deps -r requirements-torch.txt --index-url https://download.pytorch.org/whl/cpu\n"
     )
-    assert line in (ROOT / "README.md").read_text()
-    assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text()
+    assert line in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
 
 
 def test_the_workflow_builds_on_what_the_readme_names():
-    build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())["jobs"]["build"]
+    build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))["jobs"]["build"]
     machines = {(entry["os"], entry["python"]) for entry in build["strategy"]["matrix"]["include"]}
     assert {("ubuntu-24.04", "3.11"), ("ubuntu-24.04", "3.14")} <= machines
     assert {"ubuntu-24.04-arm", "macos-15"} <= {name for name, _ in machines}
@@ -155,7 +159,7 @@ def test_the_workflow_builds_on_what_the_readme_names():
 
 @pytest.mark.slow
 def test_the_readmes_examples_run_as_printed(tmp_path):
-    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(examples) == 4
     printed = []
     for example in examples:
@@ -168,13 +172,13 @@ def test_the_readmes_examples_run_as_printed(tmp_path):
 
 
 def test_the_readme_has_the_last_bench():
-    kept = json.loads((ROOT / "results" / "bench.json").read_text())
+    kept = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
     assert len(kept["rows"]) > 10
-    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text()
+    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_what_the_readme_links_to_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text())
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert "book/glance.svg" in links
     for link in links:
         assert link.startswith(("https://", "_build/")) or (ROOT / link).is_file(), link
@@ -183,7 +187,9 @@ def test_what_the_readme_links_to_is_there():
 def test_the_equations_the_readme_points_to_are_there():
     names = ("updates", "loop", "partition", "spaces", "agent")
     sources = "".join((ROOT / "spaql" / f"{name}.py").read_text(encoding="utf-8") for name in names)
-    table = (ROOT / "README.md").read_text().split("## Where the paper's equations are")[1].split("## ")[0]
+    table = (
+        (ROOT / "README.md").read_text(encoding="utf-8").split("## Where the paper's equations are")[1].split("## ")[0]
+    )
     functions = [
         name
         for row in table.splitlines()
@@ -201,3 +207,52 @@ def test_the_command_line():
     wrong = subprocess.run([*spaql, "benhc"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "bench" in wrong.stderr
+
+
+def without_encoding(source):
+    """The lines that read or write text and leave it to the machine in which encoding."""
+    return [
+        call.lineno
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "attr", getattr(call.func, "id", "")) in ("read_text", "write_text", "open")
+        and not any(keyword.arg == "encoding" for keyword in call.keywords)
+        and not any(
+            isinstance(given, ast.Constant) and given.value in ("utf-8", "rb", "wb", "xb") for given in call.args
+        )
+        and getattr(getattr(call.func, "value", None), "id", "") != "os"  # a descriptor's, without text
+    ]
+
+
+def test_every_text_is_read_and_written_in_a_given_encoding():
+    assert without_encoding("a.read_text()\na.read_text(encoding='utf-8')\na.open('rb')\nopen(a)") == [1, 4]
+    for folder in ("spaql", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert without_encoding(path.read_text(encoding="utf-8")) == [], path
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the book says was tried
+
+TRIED = ("core.test_agent", "core.test_compiling", "core.test_saving", "paper.test_pack", "paper.test_runs",
+         "paper.test_terminal")  # fmt: skip
+
+
+def faults_tried():
+    """How often the tests try each kind of fault: the sum of what their marks say, over their parameters."""
+    found = collections.Counter()
+    for name in TRIED:
+        for function in vars(importlib.import_module(f"tests.{name}")).values():
+            marks = list(getattr(function, "pytestmark", [])) if callable(function) else []
+            times = math.prod(len(mark.args[1]) for mark in marks if mark.name == "parametrize")
+            for mark in (mark for mark in marks if mark.name == "faults"):
+                found[mark.args[0]] += times * (mark.args[1] if len(mark.args) > 1 else 1)
+    return dict(found)
+
+
+def test_the_book_says_what_was_tried_how_often_and_what_happened():
+    page = (ROOT / "book" / "reproducibility.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \*(.+)\*: .+ \| ([\d,]+) \| .+\. \|$", page, re.MULTILINE)
+    assert {kind: int(times.replace(",", "")) for kind, times in rows} == faults_tried()
+    total = sum(faults_tried().values())
+    assert f"{total:,} faults" in page

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 from spaql import __version__
-from spaql.paper.runs.errors import Damaged
+from spaql.paper.terminal import one_sentence, speak_plainly
 
 STUDIES = ("xi", "long", "trpo", "ablation", "readings")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
+    speak_plainly()
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     parser = argparse.ArgumentParser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
     parser.add_argument("--version", action="version", version=__version__)
@@ -86,10 +87,9 @@ def main(arguments: list[str] | None = None) -> None:
     command.set_defaults(run=verify_command)
 
     options = vars(parser.parse_args(arguments))
-    try:
-        options.pop("run")(**options)
-    except Damaged as damage:
-        raise SystemExit(f"spaql: {damage}") from damage
+    command = options.pop("run")
+    with one_sentence(command.__name__.removesuffix("_command")):
+        command(**options)
 
 
 def positive(text: str) -> int:
@@ -97,6 +97,13 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)
+
+
+def existing(folder: Path) -> Path:
+    """Return a folder that is there, or say that it is not."""
+    if not folder.is_dir():
+        raise NotADirectoryError(f"there is no folder {folder}: give another one, or call this in the repository")
+    return folder
 
 
 def bench_command(record: bool) -> None:
@@ -109,8 +116,13 @@ def bench_command(record: bool) -> None:
 def claims_command(store: Path | None) -> None:
     """Print the table of verdicts."""
     from spaql.paper.audit.judge import as_text, verdicts
+    from spaql.paper.runs.provenance import default_store
 
-    print(as_text(verdicts(store)))
+    store = existing(store or default_store())
+    frame = verdicts(store)
+    print(as_text(frame))
+    if frame.ours.isna().all():
+        raise ValueError(f"no claim could be judged: {store} holds none of the paper's results")
 
 
 def pack_command(store: Path | None) -> None:
@@ -118,13 +130,8 @@ def pack_command(store: Path | None) -> None:
     from spaql.paper.runs.pack import pack
     from spaql.paper.runs.provenance import default_store
 
-    store = store or default_store()
-    if not store.is_dir():
-        raise SystemExit(f"spaql pack: there is no folder {store}")
-    try:
-        done = pack(store)
-    except RuntimeError as error:
-        raise SystemExit(f"spaql pack: {error}") from error
+    store = existing(store or default_store())
+    done = pack(store)
     print(f"{done.agents:,} agents packed into {len(done.files)} Parquet files in {store}.")
     if done.left:
         raise SystemExit(f"{done.left:,} files were left as they are, for the reasons given above.")
@@ -141,7 +148,7 @@ def verify_command(
     from spaql.paper.studies import paper_jobs
 
     store = store or default_store()
-    jobs = [job for name in study or ("xi", "long", "ablation") for job in paper_jobs(name)]
+    jobs = [job for name in dict.fromkeys(study or ("xi", "long", "ablation")) for job in paper_jobs(name)]
     found = verify(jobs, store, agents, seed, workers)
     if not found:
         raise SystemExit(f"spaql verify: there is nothing to verify: none of these agents are in {store}")
@@ -171,14 +178,9 @@ def verify_command(
 
 def run_command(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
     """Run a notebook, and say where the result is."""
-    try:
-        from spaql.paper.book.rerun import Refused, read_value, run_notebook
-    except ImportError as error:
-        raise SystemExit(f"spaql run: {error}") from error
-    try:
-        path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
-    except Refused as error:
-        raise SystemExit(f"spaql run: {error}") from error
+    from spaql.paper.book.rerun import read_value, run_notebook
+
+    path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
     print(f"The executed notebook: {path}")
 
 
@@ -198,9 +200,11 @@ def reproduce_command(
     from spaql.paper.studies import paper_jobs
 
     store = store or (default_store() if scale == "paper" else Path(f"results-{scale}"))
+    if against is not None:
+        existing(against)
     before = time.perf_counter()
     records = []
-    for name in study or ("xi", "long"):
+    for name in dict.fromkeys(study or ("xi", "long")):
         records += run(paper_jobs(name, scale), workers=workers, scheduler=scheduler, store=store)
     wall = time.perf_counter() - before
     frame = finals(records)
@@ -213,8 +217,7 @@ def reproduce_command(
         if absent:
             print(f"{len(absent):,} of these agents are not in {against}, or not of this code.")
         if not theirs:
-            print("There is nothing to compare.")
-            return
+            raise ValueError("there is nothing to compare")
         compared = agreement(
             [r for r in records if r.job in theirs], [theirs[r.job] for r in records if r.job in theirs]
         )

@@ -386,7 +386,7 @@ def make_jobs(
         if isinstance(given, str):
             raise ValueError(f"{name} must be a list, not the text {given!r}")
     check_integer("agents", agents)
-    seed = check_integer("seed", seed, at_least=0)
+    seed = check_integer("seed", seed, at_least=0, at_most=2**63 - 1)  # as the files hold it
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
     if starts not in ("independent", "shared"):

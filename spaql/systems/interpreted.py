@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -37,14 +37,16 @@ class InterpretedWorld:
         if self.seed is not None:
             return None
         generator = getattr(self.env.unwrapped, "_np_random", None)
-        return generator.bit_generator.state if isinstance(generator, np.random.Generator) else {}
+        if not isinstance(generator, np.random.Generator):
+            return {}
+        kind_of(generator.bit_generator.state)
+        return plain(generator.bit_generator.state)
 
     @stream.setter
     def stream(self, state: Any) -> None:
         self.seed = self.first_seed if state is None else None
         if state:
-            kind = getattr(np.random, state["bit_generator"])
-            self.env.unwrapped.np_random = np.random.Generator(kind())
+            self.env.unwrapped.np_random = np.random.Generator(kind_of(state)())
             self.env.unwrapped.np_random.bit_generator.state = state
 
     def room(self) -> None:
@@ -92,6 +94,25 @@ class InterpretedWorld:
         if self.space.actions:
             return space.start + np.int64(action[0])
         return to_box(space, self.space, action)
+
+
+def kind_of(state: Mapping[str, Any]) -> type[np.random.BitGenerator]:
+    """Return the class of a random stream, or say that it cannot be made again."""
+    kind = getattr(np.random, str(state["bit_generator"]), None)
+    if not isinstance(kind, type) or not issubclass(kind, np.random.BitGenerator):
+        raise ValueError(
+            f"the environment draws from {state['bit_generator']!r}, a generator that NumPy does not have, so that an "
+            "agent could not go on where it was: give it one of NumPy's own"
+        )
+    return kind
+
+
+def plain(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a random stream as a file can hold it: with lists for arrays, which NumPy takes back."""
+    return {
+        name: plain(part) if isinstance(part, Mapping) else part.tolist() if isinstance(part, np.ndarray) else part
+        for name, part in state.items()
+    }
 
 
 def do_nothing() -> None:

@@ -1,13 +1,12 @@
 """What users hold: any environment, prediction, saving, interruption, reproducibility, errors."""
 
 import contextlib
+import io
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
-import termios
 import threading
 import time
 import zipfile
@@ -17,7 +16,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from stable_baselines3.common.evaluation import evaluate_policy
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.partition import copy
@@ -125,6 +123,7 @@ def test_random_pendulum_averages_what_a_uniform_torque_should():
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, deterministic):
+    evaluate_policy = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
     agent = make(algorithm, env_id, seed=1).learn(30, 3)
     env = make_env(env_id)
     env.reset(seed=4)
@@ -141,6 +140,7 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
     """AQL's policy depends on the time step, which `predict` carries in its state: same start, same actions, same
     return."""
+    evaluate_policy = pytest.importorskip("stable_baselines3.common.evaluation").evaluate_policy
     agent = make(AQL, env_id, seed=1).learn(40, 3)
     stream = np.random.SeedSequence(11).spawn(2)[1]
     env = make_env(env_id)
@@ -223,6 +223,7 @@ def rewrite(path, change):
     np.savez(path, **arrays)
 
 
+@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["cut", "flipped", "encrypted", "empty", "text", "foreign", "pickle"])
 def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     path = tmp_path / "agent.npz"
@@ -243,7 +244,7 @@ def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "text":
-        path.write_text("not an agent")
+        path.write_text("not an agent", encoding="utf-8")
     elif kind == "foreign":
         np.savez(path, weights=np.zeros(3))
     else:
@@ -304,6 +305,7 @@ def test_agents_can_share_first_states():
     assert not np.array_equal(one._rng.random(5), other._rng.random(5))
 
 
+@pytest.mark.faults("interruptions")
 @pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
 def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):
     agent = make(SPAQL, "Pendulum-v1").learn(3, 2)
@@ -339,6 +341,7 @@ class Failing(gym.Wrapper):
         return self.env.step(action)
 
 
+@pytest.mark.faults("environments")
 @same_sines
 def test_a_failing_environment_leaves_the_last_full_iteration():
     agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
@@ -349,6 +352,7 @@ def test_a_failing_environment_leaves_the_last_full_iteration():
     assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
 
 
+@pytest.mark.faults("environments")
 def test_an_infinite_reward_is_said():
     class Broken(gym.RewardWrapper):
         def reward(self, reward):
@@ -372,6 +376,106 @@ def test_a_numpy_seed_is_a_seed(tmp_path):
     assert np.array_equal(agent.history, make(SPAQL, "CartPole-v0", seed=3).learn(2, 2).history)
 
 
+class Scaled(gym.RewardWrapper):
+    """Rewards near the end of what numbers can say, from some step on."""
+
+    def __init__(self, env, size, after=0):
+        super().__init__(env)
+        self.size, self.left = size, after
+
+    def reward(self, reward):
+        self.left -= 1
+        return self.size if self.left < 0 else reward
+
+
+@pytest.mark.faults("environments")
+@pytest.mark.parametrize("size", [1.7e308, -1.7e308])
+@pytest.mark.parametrize("algorithm", [AQL, SPAQL, Random])
+def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_path):
+    agent = make(algorithm, Scaled(make_env("CartPole-v0"), size, after=2000))
+    agent.learn(2, 1)
+    assert agent.env.left > 0
+    before = agent.history
+    with pytest.raises(OverflowError, match="have become infinite or NaN: the rewards or ξ are too large"):
+        agent.learn(300, 1)
+    assert np.array_equal(agent.history[:2], before)
+    assert np.isfinite(agent.history.evaluations).all()
+    agent.save(tmp_path / "agent.npz")
+    assert len(algorithm.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history) == len(agent.history)
+
+
+@pytest.mark.faults("input")
+@pytest.mark.parametrize(
+    "parameters", [{"xi": 1e308}, {"u": 1e308, "d": 2.0}, {"tau_min": 1e-320}, {"lam": 1e-320}, {"horizon": 10**9}]
+)
+def test_extreme_parameters_learn_save_and_load(parameters, tmp_path):
+    agent = make(SPAQLTS, "CartPole-v0", **parameters).learn(12, 2)
+    agent.save(tmp_path / "agent.npz")
+    loaded = SPAQLTS.load(tmp_path / "agent.npz")
+    assert np.array_equal(agent.learn(3, 2).history, loaded.learn(3, 2).history)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Random streams of environments
+
+
+class Drawn(gym.Env):
+    """A point that drifts at random, by numbers of any of NumPy's generators, or of none of them."""
+
+    observation_space = spaces.Box(-1, 1, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None and self.kind is not None:
+            self.np_random = np.random.Generator(self.kind(seed))
+        elif seed is not None:
+            self.own = np.random.RandomState(seed)
+        self.x = self.draw()
+        return np.array([self.x], np.float32), {}
+
+    def draw(self):
+        return self.own.uniform(-1, 1) if self.kind is None else self.np_random.uniform(-1, 1)
+
+    def step(self, action):
+        self.x = np.clip(self.x + 0.1 * (2 * action - 1) + 0.1 * self.draw(), -1, 1)
+        return np.array([self.x], np.float32), -float(self.x**2), False, False, {}
+
+
+@pytest.mark.parametrize("name", ["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+def test_an_environment_may_draw_from_any_of_numpys_generators(name, tmp_path):
+    kind = getattr(np.random, name)
+    agent, undisturbed = (make(SPAQL, Drawn(kind), horizon=20).learn(5, 2) for _ in range(2))
+    assert np.array_equal(agent.evaluate(3, seed=1), agent.evaluate(3, seed=1))
+    agent.save(tmp_path / "agent.npz")
+    loaded = SPAQL.load(tmp_path / "agent.npz", Drawn(kind))
+    expected = undisturbed.learn(5, 2).history
+    assert np.array_equal(agent.learn(5, 2).history, expected)
+    assert np.array_equal(loaded.learn(5, 2).history, expected)
+
+
+def test_an_environment_without_a_generator_of_numpys_works(tmp_path):
+    agent = make(SPAQL, Drawn(None), horizon=20).learn(5, 2)
+    assert np.array_equal(agent.evaluate(3, seed=1), agent.evaluate(3, seed=1))
+    agent.save(tmp_path / "agent.npz")
+    loaded = SPAQL.load(tmp_path / "agent.npz", Drawn(None))
+    assert np.array_equal(loaded.history, agent.history)
+    assert np.array_equal(loaded.evaluate(3, seed=1), agent.evaluate(3, seed=1))
+
+
+def test_a_generator_that_could_not_be_made_again_is_refused():
+    class Mine(np.random.PCG64):
+        @property
+        def state(self):
+            return super().state | {"bit_generator": "Mine"}
+
+    with pytest.raises(ValueError, match="draws from 'Mine', a generator that NumPy does not have"):
+        make(SPAQL, Drawn(Mine), horizon=20).learn(1, 1)
+
+
+@pytest.mark.faults("environments")
 def test_nan_from_the_environment_is_said():
     class Broken(gym.Wrapper):
         def step(self, action):
@@ -382,12 +486,16 @@ def test_nan_from_the_environment_is_said():
         make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
 
 
+@pytest.mark.faults("input")
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
         ({"xi": -1}, "xi must be a number of at least 0"),
         ({"xi": float("nan")}, "xi must be a finite number"),
         ({"xi": "20"}, "xi must be a finite number"),
+        ({"xi": 10**400}, "xi must be a finite number of at least 0, not one of 1329 bits"),
+        ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000,000, not 10{30}"),
+        ({"u": -(10**400)}, "u must be a finite number"),
         ({"horizon": 0}, "horizon must be a whole number"),
         ({"tau_min": 0}, "tau_min must be a number above 0"),
         ({"u": 0.5}, "u must be a number of at least 1"),
@@ -407,19 +515,27 @@ def test_bad_parameters_are_refused(parameters, says):
         SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
 
 
+BAD_CALLS = [
+    (lambda agent: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
+    (lambda agent: agent.learn(3, evaluations=0), "evaluations"),
+    (lambda agent: agent.learn(2.5), "iterations"),
+    (lambda agent: agent.learn(10**20), "iterations must be a whole number of at most 100,000,000"),
+    (lambda agent: agent.learn(1, 10**5000), "evaluations must be .* at most 1,000,000,000, not one of 16610 bits"),
+    (lambda agent: agent.evaluate(10**12), "episodes must be a whole number of at most 1,000,000,000"),
+    (lambda agent: AQL("CartPole-v0", xi=1, horizon=10**8), "horizon must be a whole number of at most 1,000,000"),
+    (lambda agent: agent.evaluate(0), "episodes"),
+    (lambda agent: agent.predict(np.zeros(3)), "expected an observation of shape"),
+    (lambda agent: agent.predict(np.full(4, np.nan)), "NaN"),
+    (lambda agent: SPAQLTS("Acrobot-v1", xi=1), "SPAQL-TS needs `reference`"),
+]
+
+
+@pytest.mark.faults("input", len(BAD_CALLS))
 def test_bad_calls_are_refused():
     agent = make(SPAQL, "CartPole-v0")
-    for call, says in (
-        (lambda: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
-        (lambda: agent.learn(3, evaluations=0), "evaluations"),
-        (lambda: agent.learn(2.5), "iterations"),
-        (lambda: agent.evaluate(0), "episodes"),
-        (lambda: agent.predict(np.zeros(3)), "expected an observation of shape"),
-        (lambda: agent.predict(np.full(4, np.nan)), "NaN"),
-        (lambda: SPAQLTS("Acrobot-v1", xi=1), "SPAQL-TS needs `reference`"),
-    ):
+    for call, says in BAD_CALLS:
         with pytest.raises(ValueError, match=says):
-            call()
+            call(agent)
     with pytest.raises(TypeError, match="one environment, not a vector"):
         SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
     with pytest.raises(TypeError, match="xi"):
@@ -451,7 +567,58 @@ def test_the_progress_bar_works_in_a_notebook():
     assert shown.count("\r") < 10  # nobody watches: this kernel was not started by a Jupyter server
 
 
+@pytest.mark.faults("output")
+@pytest.mark.parametrize("stream", ["none", "closed", "full"])
+def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", {"none": None, "closed": closed, "full": Full()}[stream])
+    assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
+
+
+@pytest.mark.faults("output")
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
+    shown = io.BytesIO()
+    screen = io.TextIOWrapper(shown, encoding=encoding, errors="strict")
+    monkeypatch.setattr(sys, "stderr", screen)
+    make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True)
+    monkeypatch.undo()
+    screen.flush()
+    assert b"3/3" in shown.getvalue()
+    assert b"##" in shown.getvalue()  # these have no blocks
+
+
+@pytest.mark.faults("output")
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_process_whose_output_cannot_say_xi_learns(encoding):
+    code = "from spaql import SPAQL; SPAQL('CartPole-v0', xi=4, seed=0).learn(3, 2, progress_bar=True)"
+    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=surroundings)
+    assert done.returncode == 0
+    assert b"3/3" in done.stderr
+
+
+@pytest.mark.faults("output")
+@pytest.mark.skipif(os.name == "nt", reason="other systems close their streams otherwise")
+def test_a_process_without_standard_error_learns():
+    code = (
+        "import sys; from spaql import SPAQL\n"
+        "assert sys.stderr is None\n"
+        "print(len(SPAQL('CartPole-v0', xi=4, seed=0).learn(3, 2, progress_bar=True).history))"
+    )
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, code], stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "3")
+
+
 def test_the_progress_bar_is_lively_in_a_terminal():
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     code = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(2500, progress_bar=True)"
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (24, 80))

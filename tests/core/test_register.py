@@ -93,7 +93,8 @@ def test_the_next_process_loads_the_machine_code_and_a_change_compiles_again(fol
     changed = folder / "changed"
     changed.mkdir()
     # A change of the kernel alone: were old machine code used, the numbers would be the same.
-    (changed / "tank.py").write_text(text.replace("return -abs(state[0] - 0.5), False", "return -2.0, False"))
+    other = text.replace("return -abs(state[0] - 0.5), False", "return -2.0, False")
+    (changed / "tank.py").write_text(other, encoding="utf-8")
     assert int(run(changed, USE + HITS)) == 0
     assert run(changed, USE + "print(a.history.rewards[-1])") != first
 

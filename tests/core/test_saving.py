@@ -103,15 +103,19 @@ print(json.dumps(outcome))
 """
 
 
+REWRITTEN = {"AQL": 80, "SPAQL": 80, "SPAQLTS": 80}
+
+
+@pytest.mark.faults("rewriting", sum(REWRITTEN.values()))
 @pytest.mark.slow
 def test_no_rewritten_archive_crashes_hangs_or_is_accepted_with_broken_structure(tmp_path):
     """Some hundred files with one number changed and the checksum put right, as an ill-disposed author would."""
     rng = np.random.default_rng(0)
     changes = {}
-    for case in ("AQL", "SPAQL", "SPAQLTS"):
+    for case, files in REWRITTEN.items():
         trained(case, 30).save(tmp_path / "agent")
         header, arrays = archive.read(tmp_path / "agent", FORMAT, VERSION)
-        for i in range(80):
+        for i in range(files):
             changed, what = damaged(rng, arrays)
             changes[f"{case}-{i:03d}.npz"] = what
             rewrite(tmp_path / f"{case}-{i:03d}.npz", header, changed)
@@ -130,6 +134,7 @@ def test_no_rewritten_archive_crashes_hangs_or_is_accepted_with_broken_structure
     assert refused > 100
 
 
+@pytest.mark.faults("damage")
 def test_a_flipped_bit_is_noticed(tmp_path):
     path = tmp_path / "agent.npz"
     agent = trained("SPAQL")
@@ -142,6 +147,7 @@ def test_a_flipped_bit_is_noticed(tmp_path):
         SPAQL.load(path)
 
 
+@pytest.mark.faults("damage")
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "agent.npz"
     trained("SPAQL").save(path)
@@ -150,6 +156,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         SPAQL.load(path)
 
 
+@pytest.mark.faults("damage")
 def test_a_file_imports_nothing(tmp_path):
     """Gymnasium imports the module that an id of the form module:Id names; a file must not be able to ask for that."""
     path = tmp_path / "agent.npz"
@@ -210,6 +217,7 @@ def test_agents_run_in_other_processes():
         assert np.array_equal(learn_on(agent), history)
 
 
+@pytest.mark.faults("races")
 @pytest.mark.parametrize("case", ["SPAQL", "AQL", "interpreted"])
 def test_evaluations_in_threads_give_what_they_give_alone(case):
     agent = trained(case, 10)
@@ -220,6 +228,7 @@ def test_evaluations_in_threads_give_what_they_give_alone(case):
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
 
 
+@pytest.mark.faults("races")
 @pytest.mark.parametrize("case", ["SPAQL", "AQL"])
 def test_an_evaluation_does_not_disturb_learning_beside_it(case):
     agent, undisturbed = trained(case, 5), trained(case, 5)
@@ -231,6 +240,7 @@ def test_an_evaluation_does_not_disturb_learning_beside_it(case):
     assert np.array_equal(agent.history, undisturbed.learn(400, 20).history)
 
 
+@pytest.mark.faults("races")
 def test_a_second_learn_on_the_same_agent_is_refused_and_a_save_is_of_the_last_full_iteration(tmp_path):
     agent = trained("SPAQL", 5)
     worker = threading.Thread(target=agent.learn, args=(2000, 20))

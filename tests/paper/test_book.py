@@ -87,7 +87,7 @@ def test_the_search_finds_spaql_ts(visit):
 
 
 def test_every_link_within_the_book_leads_somewhere():
-    soups = {name: BeautifulSoup((HTML / name).read_text(), "html.parser") for name in PAGES}
+    soups = {name: BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser") for name in PAGES}
     anchors = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in soups.items()}
     followed = 0
     for name, soup in soups.items():
@@ -106,7 +106,7 @@ def test_every_link_within_the_book_leads_somewhere():
 
 
 def test_every_table_figure_and_algorithm_of_the_paper_is_there():
-    soup = BeautifulSoup((HTML / "book" / "index.html").read_text(), "html.parser")
+    soup = BeautifulSoup((HTML / "book" / "index.html").read_text(encoding="utf-8"), "html.parser")
     (table,) = (table for table in soup.find_all("table") if "in the paper" in table.get_text())
     rows = [row for row in table.find_all("tr") if row.find("td")]
     kinds = {"Table": 0, "Algorithm": 0, "Figure": 0}
@@ -121,7 +121,7 @@ def test_every_table_figure_and_algorithm_of_the_paper_is_there():
 
 def test_no_substitution_or_directive_is_left_in_the_text():
     for name in PAGES:
-        article = BeautifulSoup((HTML / name).read_text(), "html.parser").find("article")
+        article = BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser").find("article")
         for code in article.find_all("pre"):
             code.decompose()
         text = article.get_text()
@@ -133,4 +133,4 @@ def test_no_substitution_or_directive_is_left_in_the_text():
 def test_the_readmes_figure_is_the_home_pages():
     """If not: cp _build/source/book/drawn/glance.svg book/"""
     drawn = HTML.parent / "source" / "book" / "drawn" / "glance.svg"
-    assert (HTML.parents[1] / "book" / "glance.svg").read_text() == drawn.read_text()
+    assert (HTML.parents[1] / "book" / "glance.svg").read_text(encoding="utf-8") == drawn.read_text(encoding="utf-8")

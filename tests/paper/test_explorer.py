@@ -55,7 +55,7 @@ def browse(folder, script, data=None):
     """Return what a script in the page leaves in `result`, as JSON after its promise is done."""
     page = (
         (PAGE / "explorer.html")
-        .read_text()
+        .read_text(encoding="utf-8")
         .replace(
             "</html>",
             f"""<pre id="result"></pre><script>

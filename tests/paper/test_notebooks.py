@@ -119,7 +119,7 @@ def test_the_policies_chapter_shows_the_trees_of_the_agents_it_was_given(tmp_pat
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_a_clean_source(path):
-    source = json.loads(path.read_text())
+    source = json.loads(path.read_text(encoding="utf-8"))
     for cell in source["cells"]:
         if cell["cell_type"] == "code":
             assert cell["outputs"] == []

@@ -19,6 +19,7 @@ from spaql.paper.runs.job import compute
 from spaql.paper.runs.pack import only_one, pack
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.studies import make_jobs, paper_jobs, study_of
+from tests.conftest import posix
 
 ROOT = Path(__file__).parents[2]
 WANTED = make_jobs(["SPAQL", "Random"], ["CartPole-v0"], [0, 20], 2, 4, 2, fresh=5, record=True)
@@ -115,6 +116,8 @@ pack.pack(Path(sys.argv[1]), progress_bar=False)
 """
 
 
+@pytest.mark.faults("kills")
+@posix
 @pytest.mark.parametrize("moment", ["writing", "written"])
 def test_killed_while_packing_nothing_is_lost_and_the_next_time_completes_it(folder, computed, moment):
     child = subprocess.run([sys.executable, "-c", KILLED, str(folder), moment], cwd=ROOT)
@@ -131,6 +134,7 @@ def test_killed_while_packing_nothing_is_lost_and_the_next_time_completes_it(fol
     assert not list(folder.rglob(".spaql-*.tmp"))
 
 
+@pytest.mark.faults("disks")
 def test_a_failed_write_leaves_everything_as_it_was(folder, computed, monkeypatch):
     monkeypatch.setattr("spaql.paper.runs.parquet.read_jobs", lambda path, jobs: {})
     with pytest.raises(RuntimeError, match="nothing is changed"):
@@ -167,6 +171,7 @@ def test_a_record_in_both_places(folder, computed, caplog, monkeypatch):
     assert load_stored(WANTED, folder, repair=False)[1] == WANTED[:1]
 
 
+@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["cut", "empty", "flipped", "foreign", "tampered"])
 def test_a_damaged_parquet_file_is_reported_with_what_to_do(folder, kind, monkeypatch, capsys):
     pack(folder, progress_bar=False)
@@ -203,6 +208,7 @@ def test_a_damaged_parquet_file_is_reported_with_what_to_do(folder, kind, monkey
     assert len(run(WANTED, store=folder, progress_bar=False)) == len(WANTED)
 
 
+@pytest.mark.faults("damage")
 def test_a_damaged_file_of_an_agent_is_left_alone_and_reported(folder, caplog):
     path = store.record_path(folder, WANTED[0])
     path.write_bytes(path.read_bytes()[:-50])
@@ -212,6 +218,7 @@ def test_a_damaged_file_of_an_agent_is_left_alone_and_reported(folder, caplog):
     assert "left as it is" in caplog.text
 
 
+@pytest.mark.faults("races")
 def test_a_record_that_is_packed_meanwhile_is_found(folder, monkeypatch):
     def read_then_pack(*arguments):
         found = read(*arguments)
@@ -224,6 +231,7 @@ def test_a_record_that_is_packed_meanwhile_is_found(folder, monkeypatch):
     assert load_stored(WANTED, folder)[1] == []
 
 
+@pytest.mark.faults("races")
 def test_two_processes_do_not_pack_the_same_folder(folder, capsys):
     with only_one(folder), pytest.raises(SystemExit, match="another process is packing"):
         main(["pack", "--store", str(folder)])
@@ -233,6 +241,7 @@ def test_two_processes_do_not_pack_the_same_folder(folder, capsys):
         main(["pack", "--store", str(folder / "nowhere")])
 
 
+@pytest.mark.faults("races")
 def test_a_folder_that_packing_removes_is_made_again(tmp_path, computed, monkeypatch):
     from spaql import archive
 

@@ -1,5 +1,6 @@
 """Grids, stored results and clusters: nothing is lost, and no number depends on how it was computed."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -19,12 +20,14 @@ from spaql import archive
 from spaql.paper import studies
 from spaql.paper.cli import main
 from spaql.paper.frames import best, finals, histories
+from spaql.paper.runs import cluster as cluster_module
 from spaql.paper.runs import provenance, runner, store
 from spaql.paper.runs.job import compute, seeds
 from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.verify import agreement
 from spaql.paper.studies import make_jobs, paper_jobs, scale_of
 from spaql.rules import RULES
+from tests.conftest import posix
 
 ROOT = Path(__file__).parents[2]
 GRID = {"algorithms": ["SPAQL", "AQL"], "systems": ["CartPole-v0", "Pendulum-v1"], "xis": [0, 20]}
@@ -123,18 +126,22 @@ def test_the_papers_runs_are_the_papers():
             paper_jobs(*wrong)
 
 
+BAD_GRIDS = [
+    ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
+    ({"xis": [-1]}, "xi must be"),
+    ({"agents": 0}, "agents"),
+    ({"evaluations": 2.5}, "evaluations"),
+    ({"rules": "mine"}, "rules"),
+    ({"xis": []}, "nothing to run"),
+    ({"systems": "CartPole-v0"}, "systems must be a list"),
+    ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
+    ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
+]
+
+
+@pytest.mark.faults("input", len(BAD_GRIDS))
 def test_bad_grids_are_refused_before_anything_runs(counted):
-    for change, says in (
-        ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
-        ({"xis": [-1]}, "xi must be"),
-        ({"agents": 0}, "agents"),
-        ({"evaluations": 2.5}, "evaluations"),
-        ({"rules": "mine"}, "rules"),
-        ({"xis": []}, "nothing to run"),
-        ({"systems": "CartPole-v0"}, "systems must be a list"),
-        ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
-        ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
-    ):
+    for change, says in BAD_GRIDS:
         with pytest.raises(ValueError, match=says):
             some_jobs(**change)
     with pytest.raises(gym.error.Error, match="Cartpole"):
@@ -212,6 +219,7 @@ def test_a_worker_with_other_numbers_is_refused(monkeypatch):
         run(some_jobs(agents=1), store=None, progress_bar=False)
 
 
+@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "encrypted", "tampered", "swapped"])
 def test_damage_is_detected_reported_set_aside_and_repaired(tmp_path, counted, caplog, kind):
     wanted = some_jobs(agents=1)
@@ -269,8 +277,13 @@ def child_jobs():
     return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 300, 20, fresh=50)
 
 
+MOMENTS = (2, 5, 8)  # agents stored when the process is killed
+
+
+@pytest.mark.faults("kills", len(MOMENTS) + 1)
+@posix
 def test_a_killed_run_loses_only_the_agents_in_flight(tmp_path, counted):
-    for wait_for in (2, 5, 8):  # killed three times, at three moments
+    for wait_for in MOMENTS:
         child = background(CHILD, tmp_path)
         while child.poll() is None and len(list(tmp_path.rglob("*.npz"))) < wait_for:
             time.sleep(0.005)
@@ -300,10 +313,12 @@ def test_half_written_files_are_swept_away_once_they_are_old(tmp_path):
     assert foreign.exists()
 
 
+@pytest.mark.faults("races")
 def test_a_damaged_file_may_vanish_meanwhile(tmp_path):
     assert not store.set_aside(tmp_path / "gone.npz").exists()
 
 
+@pytest.mark.faults("races")
 def test_two_processes_on_one_folder_do_not_harm_each_other(tmp_path, counted):
     children = [background(CHILD, tmp_path) for _ in range(2)]
     assert [child.wait(timeout=120) for child in children] == [0, 0]
@@ -326,33 +341,46 @@ def test_progress_does_not_flood_a_log(tmp_path, capsys):
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """A Dask scheduler and two worker processes on loopback."""
-    distributed = pytest.importorskip("distributed")
-    file = tmp_path / "scheduler.json"
-    dask = [sys.executable, "-m", "dask"]
+def dask(tmp_path):
+    """A Dask scheduler on loopback, and a function that starts a worker process of it."""
+    pytest.importorskip("distributed")
+    file, command, workers = tmp_path / "scheduler.json", [sys.executable, "-m", "dask"], []
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
     loopback = ["--host", "127.0.0.1", "--no-dashboard"]
-    scheduler = subprocess.Popen([*dask, "scheduler", *loopback, "--port", "0", "--scheduler-file", file], **quiet)
-    worker = [*dask, "worker", "--host", "127.0.0.1", "--no-dashboard", "--no-nanny", "--nthreads", "1"]
-    workers = [subprocess.Popen([*worker, "--scheduler-file", file], **quiet) for _ in range(2)]
+    scheduler = subprocess.Popen([*command, "scheduler", *loopback, "--port", "0", "--scheduler-file", file], **quiet)
+
+    def start_worker(**surroundings):
+        worker = [*command, "worker", *loopback, "--no-nanny", "--nthreads", "1", "--scheduler-file", file]
+        workers.append(subprocess.Popen(worker, **quiet, env=os.environ | surroundings))
+        return workers[-1]
+
     try:
         for _ in range(600):
-            if file.exists() and file.read_text().strip().endswith("}"):
+            if file.exists() and file.read_text(encoding="utf-8").strip().endswith("}"):
                 break
             time.sleep(0.05)
-        address = json.loads(file.read_text())["address"]
-        with distributed.Client(address) as client:
-            client.wait_for_workers(2, timeout=60)
-        yield address, workers
+        yield json.loads(file.read_text(encoding="utf-8"))["address"], start_worker, scheduler
     finally:
         for process in (*workers, scheduler):
             process.kill()
             process.wait()
 
 
+@pytest.fixture
+def cluster(dask):
+    """A Dask scheduler and two worker processes on loopback."""
+    import distributed
+
+    address, start_worker, scheduler = dask
+    workers = [start_worker() for _ in range(2)]
+    with distributed.Client(address) as client:
+        client.wait_for_workers(2, timeout=60)
+    return address, workers, scheduler
+
+
+@pytest.mark.faults("clusters")
 def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_path, cluster, monkeypatch):
-    address, workers = cluster
+    address, workers, _ = cluster
     folder = tmp_path / "store"
     wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
     killed = []
@@ -378,22 +406,155 @@ def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_p
 
 
 def test_the_command_line_takes_a_cluster(tmp_path, cluster, capsys):
-    address, _ = cluster
+    address, *_ = cluster
     main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "there"), "--scheduler", address])
     main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "here"), "--against", str(tmp_path / "there")])
     assert "84 of 84 agents equal" in capsys.readouterr().out
 
 
+WRONG = ("tcp://127.0.0.1:1", "nonsense://")
+
+
+@pytest.mark.faults("clusters", len(WRONG))
 def test_a_wrong_scheduler_address_is_an_error(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    import dask
-
-    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), pytest.raises(OSError, match="127.0.0.1:1"):
-        run(some_jobs(agents=1), scheduler="tcp://127.0.0.1:1", store=None, progress_bar=False)
+    monkeypatch.setattr(cluster_module, "PATIENCE", 1.0)
+    for wrong in WRONG:
+        with pytest.raises(OSError, match=f"no Dask scheduler at {wrong}: start one"):
+            run(some_jobs(agents=1), scheduler=wrong, store=None, progress_bar=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match="spaql\\[cluster\\]"):
         run(some_jobs(agents=1), scheduler="tcp://127.0.0.1:1", store=None, progress_bar=False)
     assert distributed is not None
+
+
+@pytest.mark.faults("clusters")
+def test_a_lost_scheduler_is_said_and_the_run_resumes(tmp_path, cluster, counted, monkeypatch):
+    address, _, scheduler = cluster
+    wanted = make_jobs(["SPAQL"], ["Pendulum-v1"], [0, 4], 12, 150, 20, fresh=50)
+
+    def save_and_kill(*arguments):
+        path = save(*arguments)
+        if len(list(tmp_path.rglob("*.npz"))) == 3:
+            scheduler.kill()
+        return path
+
+    save = store.save_record
+    monkeypatch.setattr(runner, "save_record", save_and_kill)
+    with pytest.raises(ConnectionError, match="is lost: start it and its workers again"):
+        run(wanted, scheduler=address, store=tmp_path / "store", progress_bar=False)
+    killed_after = len(list(tmp_path.rglob("*.npz")))
+    assert 3 <= killed_after < 24
+    resumed = run(wanted, store=tmp_path / "store", progress_bar=False)
+    assert len(counted) == 24 - killed_after
+    assert [r.digest() for r in resumed] == [r.digest() for r in run(wanted, store=None, progress_bar=False)]
+
+
+@pytest.mark.faults("clusters")
+def test_a_cluster_without_workers_is_said_and_goes_on_when_one_comes(tmp_path, dask, monkeypatch, caplog):
+    address, start_worker, _ = dask
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.5)
+    say, started = cluster_module.say_no_worker, []
+
+    def say_and_start(scheduler):
+        say(scheduler)
+        started.append(start_worker())
+        monkeypatch.setattr(cluster_module, "PATIENCE", 60.0)
+
+    monkeypatch.setattr(cluster_module, "say_no_worker", say_and_start)
+    with caplog.at_level(logging.WARNING):
+        records = run(some_jobs(agents=1), scheduler=address, store=None, progress_bar=False)
+    assert len(records) == 8
+    assert len(started) == 1
+    assert f"has no workers: start some (dask worker {address})" in caplog.text
+
+
+@pytest.mark.faults("clusters")
+def test_a_worker_without_the_package_is_said(tmp_path, dask):
+    address, start_worker, _ = dask
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "spaql.py").write_text("raise ModuleNotFoundError('no spaql here')", encoding="utf-8")
+    start_worker(PYTHONPATH=str(tmp_path / "without"))
+    before = time.perf_counter()
+    with pytest.raises(RuntimeError, match="cannot import this package .* install the same version there"):
+        run(some_jobs(agents=1), scheduler=address, store=None, progress_bar=False)
+    assert time.perf_counter() - before < 30
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# TRPO's processes, and what takes long
+
+
+SLEEPERS = """
+import sys, time
+from pathlib import Path
+from spaql.paper.runs.processes import in_processes
+
+def sleep(name):
+    for beat in range(1200):
+        Path(sys.argv[1], name).write_text(str(beat), encoding="utf-8")
+        time.sleep(0.05)
+
+if __name__ == "__main__":
+    list(in_processes(sleep, ["one", "two"], 2))
+"""
+
+
+@pytest.mark.faults("kills")
+@posix
+def test_worker_processes_end_with_a_killed_parent(tmp_path):
+    """A stand-in for TRPO, whose workers were found computing for minutes after their parent was gone."""
+
+    def beats():
+        return {path.name: path.read_bytes() for path in beating.iterdir()}
+
+    (tmp_path / "sleepers.py").write_text(SLEEPERS.replace("sys.argv[1]", repr(str(tmp_path / "beats"))), "utf-8")
+    beating = tmp_path / "beats"
+    beating.mkdir()
+    child = subprocess.Popen([sys.executable, tmp_path / "sleepers.py"], cwd=ROOT)
+    try:
+        deadline = time.monotonic() + 60
+        while len(beats()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(beats()) == 2
+    finally:
+        child.kill()
+        child.wait()
+    time.sleep(3)
+    last = beats()
+    time.sleep(1)
+    assert beats() == last
+
+
+def test_before_trpo_is_trained_it_is_said_how_long_that_takes(monkeypatch, caplog):
+    """A changed `fresh` makes other agents, which are not stored."""
+
+    class Started(Exception):
+        pass
+
+    def compute_all(*_):
+        raise Started
+
+    monkeypatch.setattr(runner, "compute_all", compute_all)
+    changed = [dataclasses.replace(job, fresh=500) for job in paper_jobs("trpo")]
+    with caplog.at_level(logging.WARNING), pytest.raises(Started):
+        run(changed, workers=2, store=ROOT / "results", progress_bar=False)
+    assert "80 agents of TRPO with these parameters are not stored and will be computed: about 4.0 minutes each, " in (
+        caplog.text
+    )
+    assert "2.7 hours with 2 at a time" in caplog.text
+    caplog.clear()
+    with pytest.raises(Started):
+        run(some_jobs(), store=None, progress_bar=False)
+    with pytest.raises(Started):
+        run(paper_jobs("trpo", "smoke"), store=None, progress_bar=False)
+    assert caplog.text == ""  # that takes seconds
+
+
+def test_the_time_that_trpo_takes_is_that_of_the_stored_agents():
+    frame = finals(run(paper_jobs("trpo"), store=ROOT / "results", progress_bar=False))
+    for algorithm, group in frame.groupby("algorithm"):
+        assert group.wall.mean() / 100 == pytest.approx(runner.TRPO_SECONDS[algorithm], rel=0.1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -452,8 +613,9 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["reproduce", "--workers", "0"])
     assert "expected a whole number above 0" in capsys.readouterr().err
-    main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "b"), "--against", str(tmp_path / "empty")])
-    assert "nothing to compare" in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit, match="nothing to compare"):
+        main(["reproduce", "--scale", "smoke", "--store", str(tmp_path / "b"), "--against", str(tmp_path / "empty")])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -352,7 +352,7 @@ def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
         return 0;
     }}
     """
-    (tmp_path / "act.c").write_text(export_c(tree, "act") + main)
+    (tmp_path / "act.c").write_text(export_c(tree, "act") + main, encoding="utf-8")
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
     subprocess.run(["cc", *strict, "-o", "act", "act.c"], cwd=tmp_path, check=True)
     points = np.concatenate((random_observations(case[1], 50_000, seed=5), borders(tree, count=3))).astype(float)

@@ -150,7 +150,7 @@ def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
 
 def bench_table() -> str:
     """Return what `make bench` last measured, and where."""
-    kept = json.loads((default_store() / "bench.json").read_text())
+    kept = json.loads((default_store() / "bench.json").read_text(encoding="utf-8"))
     source = kept["provenance"]
     about = f"Measured on one core of {source['machine']}, at commit {source['commit'][:10]}."
     return f"{markdown(kept['rows'])}\n\n{about}"

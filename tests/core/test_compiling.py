@@ -1,0 +1,126 @@
+"""The folder of machine code: nobody else's, and worth some time but never a failure."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaql import compiling
+
+MODES = (0o777, 0o720, 0o702)  # of folders that others may write to
+
+owners = pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
+
+
+@pytest.fixture
+def homes(tmp_path, monkeypatch):
+    """A package folder and a cache folder of this test's own, which no other test has looked for."""
+    monkeypatch.setattr(compiling, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(compiling, "_sources", lambda: b"")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(compiling, "_folder", compiling._folder.__wrapped__)
+    return tmp_path / "package" / "__pycache__", tmp_path / "cache" / "spaql"
+
+
+@owners
+def test_the_folder_of_machine_code_is_the_users_own(homes):
+    folder = Path(compiling._folder("package"))
+    assert folder.parent == homes[0]
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.faults("machine code", len(MODES))
+@owners
+def test_a_folder_that_others_may_write_to_is_not_used(homes):
+    first = Path(compiling._folder("package"))
+    for mode in MODES:
+        first.chmod(mode)
+        assert Path(compiling._folder("package")).parent == homes[1], oct(mode)
+    first.chmod(0o700)
+    assert compiling._folder("package") == str(first)
+
+
+@pytest.mark.faults("machine code")
+@owners
+def test_a_folder_of_somebody_else_is_not_used_and_there_is_none_below_the_temporary_folder(
+    homes, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    somebody = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    with caplog.at_level(logging.WARNING):
+        assert compiling._folder("package") == ""
+    assert "every start compiles" in caplog.text
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_package_folder_that_cannot_be_written_to_is_no_harm(homes):
+    homes[0].parent.mkdir()
+    homes[0].touch()  # a file where the folder should be: nobody can make it, root neither
+    assert Path(compiling._folder("package")).parent == homes[1]
+
+
+def doubled(x):
+    return 2 * x + 1
+
+
+def compiled(folder, caplog):
+    """Use machine code as a new process would; return the warnings."""
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "spaql.compiling"):
+        found = compiling._cached(doubled, str(folder))
+        assert found(3) == 7
+    return found, [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.faults("machine code")
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
+def test_damaged_machine_code_is_compiled_again_and_that_is_said_once(tmp_path, caplog, kind, damage):
+    compiled(tmp_path, caplog)
+    [file] = tmp_path.rglob(f"*.{kind}")
+    whole = file.read_bytes()
+    file.write_bytes({"cut": whole[: len(whole) // 2], "garbage": b"\x93" * 500, "empty": b""}[damage])
+    found, said = compiled(tmp_path, caplog)
+    assert len(said) == 1
+    assert "cannot be read" in said[0]
+    assert "it is compiled again" in said[0]
+    assert sum(found.stats.cache_hits.values()) == 0
+    found, said = compiled(tmp_path, caplog)
+    assert said == []
+    assert sum(found.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.faults("disks")
+def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, caplog, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
+        _, said = compiled(tmp_path, caplog)
+    assert len(said) == 1
+    assert "No space left on device" in said[0]
+    assert "the next start compiles again" in said[0]
+    found, said = compiled(tmp_path, caplog)
+    assert said == []
+    assert sum(found.stats.cache_misses.values()) == 1
+
+
+@pytest.mark.faults("disks")
+def test_importing_the_package_needs_no_temporary_folder(tmp_path):
+    nowhere = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(tmp_path / "nowhere"))
+    code = """
+import tempfile
+def none():
+    raise FileNotFoundError("there is no temporary folder")
+tempfile._get_default_tempdir = none
+import spaql
+print(len(spaql.SPAQL("CartPole-v0", xi=4, seed=0).learn(2, 1).history))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | nowhere)
+    assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr
