@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -89,15 +90,21 @@ def completed(client: Any, futures: list[Any], scheduler: str) -> Iterator[Any]:
 
 def result_of(future: Any, scheduler: str) -> Any:
     """Return what a worker computed, or say what is wrong."""
+    lost = ConnectionError(
+        f"the Dask scheduler at {scheduler} is lost: start it and its workers again, then give the same command; "
+        "what was complete is stored, if there is a store"
+    )
     if future.status in ("cancelled", "lost"):
-        raise ConnectionError(
-            f"the Dask scheduler at {scheduler} is lost: start it and its workers again, then give the same command; "
-            "what was complete is stored, if there is a store"
-        )
+        raise lost
     error = future.exception() if future.status == "error" else None
     if isinstance(error, ModuleNotFoundError):
         raise RuntimeError(cannot_import("a Dask worker", error)) from error
-    return future.result()
+    if error is not None:
+        raise error
+    try:
+        return future.result()
+    except (OSError, CancelledError) as broken:  # it went while the result was on its way
+        raise lost from broken
 
 
 def cannot_import(who: str, error: BaseException) -> str:
