@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from spaql import saving
-from spaql.checks import MOST, check_integer, check_number, check_seed
+from spaql.checks import check_integer, check_number, check_seed
 from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
@@ -21,15 +21,13 @@ from spaql.progress import progress
 from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
 from spaql.spaces import standardise, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of
-from spaql.systems.interpreted import InterpretedWorld, do_nothing
+from spaql.systems.interpreted import InterpretedWorld
 
 if TYPE_CHECKING:
     from spaql.policies.policy import Policy
 
 CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
 SLICE = 5000  # rollouts of a compiled evaluation between two
-MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
-MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 
 
 class Shared(TypedDict, total=False):
@@ -50,17 +48,6 @@ class State(NamedTuple):
     status: np.ndarray
     history: np.ndarray
     streams: dict
-
-
-def check_finite(state: State) -> State:
-    """Return a state if its estimates and rewards are finite: by others nothing can be chosen, nor saved."""
-    numbers = state.trainee.balls["q"], state.best.balls["q"], state.status["best"], state.history["evaluations"]
-    if not all(np.isfinite(each).all() for each in numbers):
-        raise OverflowError(
-            "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large for "
-            "floating-point numbers, scale them down (the agent is left as it was before)"
-        )
-    return state
 
 
 class Agent:
@@ -84,10 +71,7 @@ class Agent:
         self.rules = check_rules(rules)
         self._space = space_of(self.env, slopes)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
-        self.parameters: dict[str, Any] = {
-            "horizon": check_integer("horizon", horizon, at_most=MOST_ROOTS if self.algorithm == AQL else MOST),
-            "slopes": list(self._space.slope),
-        }
+        self.parameters = {"horizon": check_integer("horizon", horizon), "slopes": list(self._space.slope)}
         self.parameters |= self._check_own(own)
         self._learner = self._make_learner()
         self.seed = check_seed(seed)
@@ -95,13 +79,13 @@ class Agent:
         self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
         if env_seed is None:
             env_seed = int(streams[1].generate_state(1)[0])
-        self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
+        self.env_seed = check_integer("env_seed", env_seed, at_least=0)
         self._world = self._make_world(self.env_seed)
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
         self._backup: State | None = None  # after the last full iteration, while learning
 
-        ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
-        low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
+        low, high = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
+        low, high = (np.broadcast_to(bound, len(self._space.action_half)) for bound in (low, high))
         roots = self._learner.H if self.algorithm == AQL else 1
         self._trainee = self._best = new_partition(roots, len(self._space.centre), low, high, q=float(self._learner.H))
         self._status = records(1, STATUS)
@@ -120,9 +104,7 @@ class Agent:
             "d": {"above": 0.0},
             "lam": {"above": 0.0},
         }
-        checked: dict[str, Any] = {
-            name: check_number(name, own[name], **bounds[name]) for name in own if name != "reference"
-        }
+        checked = {name: check_number(name, own[name], **bounds[name]) for name in own if name != "reference"}
         if "reference" in own:
             checked["reference"] = self._check_reference(own["reference"])
         return checked
@@ -164,8 +146,7 @@ class Agent:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
 
         A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
-        agent is left as it was after the last full iteration.  If rewards or ξ are so large that sums of them are no
-        finite numbers any more, it raises OverflowError and leaves the agent as it was some iterations before.
+        agent is left as it was after the last full iteration.
 
         Parameters
         ----------
@@ -176,13 +157,12 @@ class Agent:
         progress_bar
             Show how far it is, on standard error.
         """
-        iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
-        N = check_integer("evaluations", evaluations)
+        iterations, N = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
         if not self._learning.acquire(blocking=False):
             raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
         try:
             first = max(0, int(self._status["iteration"][0]))
-            self._backup = backup = self._state()
+            self._backup = self._state()
             self._history = joined(self._history[:first], records(iterations, HISTORY))
             with (
                 deferred_interrupts() as check_interrupts,
@@ -190,11 +170,10 @@ class Agent:
             ):
                 self._learn_until(first + iterations, N, check_interrupts, bar)
         except BaseException:
-            self._set_state(self._backup or backup)
+            self._set_state(self._backup)
             raise
         finally:
             self._history = self._history[: max(0, int(self._status["iteration"][0]))]
-            self._world.between_steps = do_nothing
             self._backup = None
             self._learning.release()
         return self
@@ -214,7 +193,7 @@ class Agent:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
             if self._status["episode"][0] == 0:
-                self._backup = check_finite(self._state())
+                self._backup = self._state()
                 self._report(bar, first)
             check_interrupts()
 

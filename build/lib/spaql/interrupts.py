@@ -12,7 +12,7 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
 
     Compiled code that hands its results to Python does not survive an exception at that moment.
     """
-    come: list[bool] = []
+    come = []
 
     def check():
         if come:

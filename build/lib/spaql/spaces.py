@@ -33,8 +33,7 @@ class Space(NamedTuple):
 @inlined
 def sigmoid(y, m):
     """φ_m(y), the shifted and rescaled sigmoid that bounds CartPole's velocities."""
-    exponent = min(709.0, -2.0 * m * y)  # beyond it the result is -1 anyway, and plain Python raises an error
-    return 2.0 / (1.0 + math.exp(exponent)) - 1.0
+    return 2.0 / (1.0 + math.exp(-2.0 * m * y)) - 1.0
 
 
 @inlined
@@ -95,8 +94,8 @@ def make_space(env: gym.Env, slopes: Any = 1.0) -> Space:
     slope = np.array(np.broadcast_to(slope, low.shape))
     if not np.all(np.isfinite(slope)) or np.any(slope[~bounded] <= 0):
         raise ValueError(f"slopes of unbounded observations must be positive numbers, not {slopes}")
-    maps = [tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half)]
-    return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions)
+    maps = (tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half))
+    return Space(*maps, actions)
 
 
 def to_box(box: spaces.Box, space: Space, action: FLOATS) -> np.ndarray:

@@ -6,19 +6,16 @@ import time
 from pathlib import Path
 
 from spaql import __version__
-from spaql.paper.terminal import one_sentence, speak_plainly
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    speak_plainly()
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     parser = argparse.ArgumentParser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     command = commands.add_parser("bench", help="measure the speed, as ratios within one run")
-    command.add_argument("--record", action="store_true", help="keep the table with the results, for the book")
     command.set_defaults(run=bench)
 
     command = commands.add_parser("claims", help="print the paper's claims with their verdicts")
@@ -44,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
         help="folder of the results (default: the repository's, or results-SCALE for a smaller scale)",
     )
     command.add_argument("--against", type=Path, help="folder of other results to compare these with")
-    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
+    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one a core)")
     command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
     command.set_defaults(run=reproduce)
 
@@ -62,32 +59,8 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--output", type=Path, help="the executed notebook (default: in _build/runs)")
     command.set_defaults(run=run_notebook)
 
-    command = commands.add_parser("pack", help="put finished agents' own files into Parquet files")
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.set_defaults(run=pack)
-
-    command = commands.add_parser("verify", help="compute a sample of the stored agents again, and compare")
-    command.add_argument("--agents", type=positive, help="how many in all (default: one of each group)")
-    command.add_argument("--seed", type=int, default=0, help="of the choice (default: 0)")
-    command.add_argument(
-        "--study",
-        action="append",
-        choices=("xi", "long", "trpo", "ablation"),
-        help="which of them, may be given several times (default: all but trpo, whose agents take minutes each)",
-    )
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
-    command.add_argument(
-        "--record",
-        action="store_true",
-        help="add the outcome to the log of attestations, and a new machine's canaries",
-    )
-    command.set_defaults(run=verify)
-
     options = vars(parser.parse_args(arguments))
-    command = options.pop("run")
-    with one_sentence(command.__name__.removesuffix("_notebook")):
-        command(**options)
+    options.pop("run")(**options)
 
 
 def positive(text: str) -> int:
@@ -97,88 +70,30 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def existing(folder: Path) -> Path:
-    """Return a folder that is there, or say that it is not."""
-    if not folder.is_dir():
-        raise NotADirectoryError(f"there is no folder {folder}: give another one, or call this in the repository")
-    return folder
-
-
-def bench(record: bool) -> None:
-    """Print the table of speeds, and keep it if told to."""
+def bench() -> None:
+    """Print the table of speeds."""
     from spaql.paper.bench import main
 
-    main(record)
+    main()
 
 
 def claims(store: Path | None) -> None:
     """Print the table of verdicts."""
     from spaql.paper.audit.judge import as_text, verdicts
-    from spaql.paper.runs.provenance import default_store
 
-    store = existing(store or default_store())
-    frame = verdicts(store)
-    print(as_text(frame))
-    if frame.ours.isna().all():
-        raise ValueError(f"no claim could be judged: {store} holds none of the paper's results")
-
-
-def pack(store: Path | None) -> None:
-    """Pack finished records, and say what was done."""
-    from spaql.paper.runs.pack import pack
-    from spaql.paper.runs.provenance import default_store
-
-    store = existing(store or default_store())
-    done = pack(store)
-    print(f"{done.agents:,} agents packed into {len(done.files)} Parquet files in {store}.")
-    if done.left:
-        raise SystemExit(f"{done.left:,} files were left as they are, for the reasons given above.")
-
-
-def verify(
-    agents: int | None, seed: int, study: list[str] | None, store: Path | None, workers: int | None, record: bool
-) -> None:
-    """Compute stored agents and canaries again, say whether they are the same, and write it down if told to."""
-    from spaql.paper.runs.attestations import attest
-    from spaql.paper.runs.canaries import FAMILIES, add_canaries, changed_canaries, compute_canaries
-    from spaql.paper.runs.provenance import default_store
-    from spaql.paper.runs.verify import verify
-    from spaql.paper.studies import paper_jobs
-
-    store = store or default_store()
-    jobs = [job for name in dict.fromkeys(study or ("xi", "long", "ablation")) for job in paper_jobs(name)]
-    found = verify(jobs, store, agents, seed, workers)
-    if not found:
-        raise SystemExit(f"spaql verify: there is nothing to verify: none of these agents are in {store}")
-    wrong = []
-    for verdict in found:
-        known = "known" if verdict.expected else "new"
-        print(f"{verdict.same_bits} of {verdict.sampled} agents ({verdict.family}) have the bits of the stored ones.")
-        print(f"The platform key is {verdict.platform} ({known}). Verdict: {verdict}.")
-        if verdict.agreement is not None:
-            print(verdict.agreement.to_string(index=False))
-        wrong += [] if verdict.sound else [f"{verdict.family}: {verdict}"]
-        for kind in (kind for kind, family in FAMILIES.items() if (family == "trpo") == (verdict.family == "trpo")):
-            changed = changed_canaries(store, kind, progress_bar=True)
-            if changed:
-                wrong.append(f"canaries of {kind} changed ({'; '.join(changed)}): raise NUMERICS or undo")
-            elif changed is not None:
-                print(f"The canaries of {kind} are as they were.")
-            elif record and verdict.sound:
-                add_canaries(store, kind, compute_canaries(kind))
-                print(f"The canaries of {kind} are stored for this key.")
-    if record:
-        attest(store, {verdict.family: verdict.entry() for verdict in found})
-        print(f"Written down in {store / 'attestations.jsonl'}.")
-    if wrong:
-        raise SystemExit("\n".join(["spaql verify found differences:", *wrong]))
+    print(as_text(verdicts(store)))
 
 
 def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
     """Run a notebook, and say where the result is."""
-    from spaql.paper.book.rerun import read_value, run_notebook
-
-    path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
+    try:
+        from spaql.paper.book.rerun import Refused, read_value, run_notebook
+    except ImportError as error:
+        raise SystemExit(f"spaql run: {error}") from error
+    try:
+        path = run_notebook(notebook, {name: read_value(value) for name, value in parameter}, scale, output)
+    except Refused as error:
+        raise SystemExit(f"spaql run: {error}") from error
     print(f"The executed notebook: {path}")
 
 
@@ -198,11 +113,9 @@ def reproduce(
     from spaql.paper.studies import paper_jobs
 
     store = store or (default_store() if scale == "paper" else Path(f"results-{scale}"))
-    if against is not None:
-        existing(against)
     before = time.perf_counter()
     records = []
-    for name in dict.fromkeys(study or ("xi", "long")):
+    for name in study or ("xi", "long"):
         records += run(paper_jobs(name, scale), workers=workers, scheduler=scheduler, store=store)
     wall = time.perf_counter() - before
     frame = finals(records)
@@ -215,7 +128,8 @@ def reproduce(
         if absent:
             print(f"{len(absent):,} of these agents are not in {against}, or not of this code.")
         if not theirs:
-            raise ValueError("there is nothing to compare")
+            print("There is nothing to compare.")
+            return
         compared = agreement(
             [r for r in records if r.job in theirs], [theirs[r.job] for r in records if r.job in theirs]
         )

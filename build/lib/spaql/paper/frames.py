@@ -10,7 +10,7 @@ from spaql.rules import HISTORY
 
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the histories of records as one frame, with one row per iteration of an agent."""
+    """Return the histories of records as one frame, a row an iteration of an agent."""
     records = list(records)
     frames = []
     for record in records:
@@ -25,7 +25,7 @@ def histories(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def finals(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per agent: what it ended with, and the same policy on fresh episodes.
+    """Return a row an agent: what it ended with, and the same policy on fresh episodes.
 
     `fresh_deterministic` is without the noise of the policy; only TRPO's agents are evaluated in that way too.
     """

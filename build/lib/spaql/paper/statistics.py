@@ -1,4 +1,4 @@
-"""Intervals and tests: pure functions of arrays with one number per agent."""
+"""Intervals and tests: pure functions of arrays, one number an agent."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spaql.policies.interval import Interval, numbers, paper_interval
+
+SOLVED = 195.0  # mean reward over 100 rollouts from which CartPole counts as solved
 
 
 def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
@@ -25,7 +27,7 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
 
 
 def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
-    """Return how much each of n agents weighs in each resample, one row per resample: times values, the means."""
+    """Return how much each of n agents weighs in each resample, a resample a row: times values, the resampled means."""
     return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n
 
 
@@ -84,7 +86,7 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     return float(stats.mannwhitneyu(first, second).statistic) / (first.size * second.size)
 
 
-def share_solved(means: ArrayLike, threshold: float) -> float:
+def share_solved(means: ArrayLike, threshold: float = SOLVED) -> float:
     """Return the share of agents whose mean reward reaches the threshold."""
     return float(np.mean(numbers(means) >= threshold))
 
@@ -93,7 +95,7 @@ def selection_bias(best_so_far: ArrayLike, fresh: ArrayLike) -> Interval:
     """Return how much the best of many noisy means exceeds the same policy's mean on fresh episodes, agent by agent."""
     best_so_far, fresh = numbers(best_so_far), numbers(fresh)
     if best_so_far.size != fresh.size:
-        raise ValueError(f"expected two numbers per agent, not {best_so_far.size} and {fresh.size}")
+        raise ValueError(f"expected two numbers an agent, not {best_so_far.size} and {fresh.size}")
     return paper_interval(best_so_far - fresh)
 
 
@@ -110,7 +112,7 @@ def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool =
         Whether the steps of the evaluation rollouts count, which SPAQL needs to know its best agent.
     """
     if histories.duplicated(["agent", "iteration"]).any():
-        raise ValueError("expected one row per agent and iteration: choose one algorithm, system and xi first")
+        raise ValueError("expected one row an agent and iteration: choose one algorithm, system and xi first")
     ordered = histories.sort_values(["agent", "iteration"])
     spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
     spent = spent.groupby(ordered.agent).cumsum()

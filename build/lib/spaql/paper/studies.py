@@ -1,6 +1,5 @@
 """What is run: the paper's studies and the audit's, as data, and the agents they consist of."""
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable
@@ -147,29 +146,13 @@ def ablation_jobs(plan: dict[str, Any], seed: int) -> list[Job]:
     return jobs
 
 
-@functools.cache
-def studies_of_groups() -> dict[Job, str]:
-    """Return the study of every declared group of agents at any scale, by its first job with the paper's root seed."""
-    return {
-        dataclasses.replace(job, agent=0): study
-        for scale, studies in SCALES.items()
-        for study in studies
-        for job in paper_jobs(study, scale)
-    }
-
-
-def study_of(job: Job) -> str:
-    """Return the study that an agent is part of at some scale, with any root seed, or "other"."""
-    return studies_of_groups().get(dataclasses.replace(job, agent=0, seed=SEED), "other")
-
-
 def scale_of(jobs: Iterable[Job]) -> str:
     """Return the scale at which these are whole groups of the paper's runs (with any root seed), or "custom"."""
 
     def groups(jobs: Iterable[Job]) -> dict[Job, set[int]]:
         found: dict[Job, set[int]] = {}
         for job in jobs:
-            found.setdefault(dataclasses.replace(job, agent=0, seed=SEED), set()).add(job.agent)
+            found.setdefault(job._replace(agent=0, seed=SEED), set()).add(job.agent)
         return found
 
     given = groups(jobs)
@@ -197,7 +180,7 @@ def make_jobs(
         if isinstance(given, str):
             raise ValueError(f"{name} must be a list, not the text {given!r}")
     check_integer("agents", agents)
-    seed = check_integer("seed", seed, at_least=0, at_most=2**63 - 1)  # as the files hold it
+    seed = check_integer("seed", seed, at_least=0)
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
     rules, xis = check_rules(rules), list(xis)

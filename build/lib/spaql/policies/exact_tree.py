@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -96,7 +96,6 @@ def parts_of_cell(dimensions: int) -> list[tuple[tuple, list[tuple]]]:
     A part is named by 0 (lower), 1 (upper) or None (both) for each axis, a way to cut by the axis and the two names.
     There are 3^d parts; in more than six dimensions only those are used that cut the axes in their order.
     """
-    every: Iterable[tuple[int | None, ...]]
     if dimensions <= 6:
         every = itertools.product((0, 1, None), repeat=dimensions)
     else:
@@ -106,11 +105,8 @@ def parts_of_cell(dimensions: int) -> list[tuple[tuple, list[tuple]]]:
     known = set(names)
     parts = []
     for name in names:
-        ways = []
-        for axis in range(dimensions):
-            lower, upper = ((*name[:axis], side, *name[axis + 1 :]) for side in (0, 1))
-            if name[axis] is None and lower in known:
-                ways.append((axis, lower, upper))
+        ways = [(axis, *((*name[:axis], side, *name[axis + 1 :]) for side in (0, 1))) for axis in range(dimensions)]
+        ways = [way for way in ways if name[way[0]] is None and way[1] in known]
         if ways:
             parts.append((name, ways))
     return parts

@@ -4,7 +4,7 @@ The leaf cells of a partition tile the state space, and each knows its best ball
 Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -108,7 +108,7 @@ class Policy:
         groups = join(cells, intervals) if merge else [[i] for i in range(len(cells.best))]
         volume = np.prod(cells.high - cells.low, axis=1)
         first = np.array([group[0] for group in groups])
-        frame: dict[str, Any] = {}
+        frame = {}
         for i, name in enumerate(self.variables.observed):
             frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
             frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
@@ -159,7 +159,7 @@ class Policy:
         )
 
     def simplify(self, **options: Any) -> Simplified:
-        """Return the smallest tree found that keeps the policy's return; see `spaql.policies.simplify`."""
+        """Return the smallest tree found that keeps the policy's return; see `spaql.simplifying.simplify`."""
         if self.h is not None:
             raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
         return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
@@ -201,7 +201,7 @@ class Policy:
             return np.arctanh(standard) / self._space.slope[axis]
 
 
-class Policies:
+class Policies(Sequence):
     """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
 
     def __init__(self, agent: "Agent"):

@@ -236,7 +236,7 @@ def fork(tree: Tree, search: Search) -> Tree:
 def smaller_trees(tree: Tree) -> list[Tree]:
     """Return the trees in which one question is not asked: one of its answers is taken for granted."""
     inner = np.flatnonzero(tree.feature != LEAF)
-    return [without(tree, int(node), int(child)) for node in inner for child in (tree.left[node], tree.right[node])]
+    return [without(tree, node, child) for node in inner for child in (tree.left[node], tree.right[node])]
 
 
 def without(tree: Tree, node: int, child: int) -> Tree:
@@ -281,9 +281,8 @@ def grow(tree: Tree, seen: np.ndarray, leaves: int) -> list[Tree]:
     def made() -> Tree:
         means = np.array([labels[row].mean(axis=0) for row in rows])
         low = means.argmax(axis=1)[:, None].astype(float) if discrete else means
-        columns = [np.array(column) for column in (feature, threshold, left, right)]
-        high = low + 1.0 if discrete else low
-        return Tree(columns[0], columns[1], columns[2], columns[3], low, high, tree.variables)
+        arrays = (np.array(column) for column in (feature, threshold, left, right))
+        return Tree(*arrays, low, low + 1.0 if discrete else low, tree.variables)
 
     trees = [made()]
     while len(trees) < leaves:

@@ -34,9 +34,6 @@ class Variable:
     unit: str = ""
     ends: tuple[float, float] = (-1.0, 1.0)  # how far maps and sliders go
     formula: str = ""  # as in a formula of TeX, r"$\dot\theta$"
-    words: str = ""  # as on an axis, "pole angle"
-    marks: tuple[float, ...] = ()  # values that a picture marks: where it should be, where an episode ends
-    period: float = 0.0  # after which it is the same again, if it turns round
 
 
 @dataclass(frozen=True)
@@ -80,8 +77,6 @@ class System:
         The observation that SPAQL-TS steers to.
     angles
         Pairs of observed variables that are cosine and sine of an angle of the state: {angle: (cosine, sine)}.
-    telling
-        The places in `state` of the two variables that tell most: maps are drawn over both, episodes by the first.
     vary
         `vary(env, mass=1.0, length=1.0)` changes the mass and the length of its pendulum or pole, if it has one.
     """
@@ -104,7 +99,6 @@ class System:
     slopes: tuple[float, ...] | None = None
     reference: tuple[float, ...] | None = None
     angles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    telling: tuple[int, int] = (0, 1)
     vary: Callable[..., None] | None = None
 
     @property
@@ -136,15 +130,9 @@ def system_of(env: gym.Env) -> System | None:
     return None
 
 
-def system_called(env_id: str) -> System | None:
-    """Return the system that has a title for an environment's id."""
-    return next((system for system in REGISTRY.values() if env_id in system.titles), None)
-
-
 def title(env_id: str) -> str:
     """Return what an environment is called in the book; its id if no system says."""
-    system = system_called(env_id)
-    return env_id if system is None else system.titles[env_id]
+    return next((system.titles[env_id] for system in REGISTRY.values() if env_id in system.titles), env_id)
 
 
 def solved_at(env_id: str) -> float | None:
@@ -320,24 +308,14 @@ class CompiledWorld:
 
     compiled = True
 
-    def __init__(self, constants: Any, space: Space, seed: int, raw_first: bool = False):
+    def __init__(self, system: System, constants: Any, space: Space, seed: int, raw_first: bool = False):
+        self.system = system
         self.model = Model(constants, space, raw_first)
-        self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
         self._generator = make_generator(seed)
-
-    @property
-    def system(self) -> System:
-        """What the package knows of the system."""
-        return REGISTRY[self.constants]
-
-    @property
-    def constants(self) -> type:
-        """The class of the system's constants, by which the compiler finds its functions."""
-        return type(self.model.system)
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
-        return machine_code(function, self.constants)(self.model, *arguments)
+        return machine_code(function, type(self.model.system))(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -348,12 +326,12 @@ class CompiledWorld:
         return self.system.draw_starts(self.model.system, rng, episodes)
 
     @property
-    def stream(self) -> Any:
+    def stream(self) -> dict:
         """The state of the random stream."""
         return self._generator.bit_generator.state
 
     @stream.setter
-    def stream(self, state: Any) -> None:
+    def stream(self, state: dict) -> None:
         self._generator.bit_generator.state = state
 
 
@@ -368,7 +346,7 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
             return None
         wrapper = wrapper.env
     constants = system.describe(env)
-    return None if constants is None else CompiledWorld(constants, space, seed, raw_first)
+    return None if constants is None else CompiledWorld(system, constants, space, seed, raw_first)
 
 
 from spaql.systems import cartpole, mountain_car, pendulum  # noqa: E402, F401  (they register themselves)

@@ -91,7 +91,7 @@ def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
 STATE = (
     Variable("x", "x", "m", (-2.4, 2.4), "$x$"),
     Variable("x_dot", "ẋ", "m/s", (-3.0, 3.0), r"$\dot x$"),
-    Variable("theta", "θ", "rad", (-0.2095, 0.2095), r"$\theta$", "pole angle", marks=(-0.2095, 0.0, 0.2095)),
+    Variable("theta", "θ", "rad", (-0.2095, 0.2095), r"$\theta$"),
     Variable("theta_dot", "θ̇", "rad/s", (-3.0, 3.0), r"$\dot\theta$"),
 )
 
@@ -112,7 +112,6 @@ SYSTEM = register(
         titles={"CartPole-v0": "CartPole", "CartPole-v1": "CartPole, 500 steps"},
         slopes=(0.0, 1 / 240, 0.0, 1 / 21),
         reference=(0.0, 0.0, 0.0, 0.0),
-        telling=(2, 3),
         vary=vary,
     )
 )

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -18,8 +18,7 @@ class InterpretedWorld:
 
     def __init__(self, env: gym.Env, space: Space, seed: int, raw_first: bool = False):
         self.env, self.space, self.raw_first = env, space, raw_first
-        self.first_seed = seed
-        self.seed: int | None = seed  # until the first reset has used it
+        self.seed = self.first_seed = seed  # `seed` until the first reset has used it
         self.warned = False
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
 
@@ -32,21 +31,19 @@ class InterpretedWorld:
         return range(episodes)
 
     @property
-    def stream(self) -> Any:
+    def stream(self) -> dict | None:
         """The state of the environment's random stream: None before its first reset, {} if NumPy does not make it."""
         if self.seed is not None:
             return None
         generator = getattr(self.env.unwrapped, "_np_random", None)
-        if not isinstance(generator, np.random.Generator):
-            return {}
-        kind_of(generator.bit_generator.state)
-        return plain(generator.bit_generator.state)
+        return generator.bit_generator.state if isinstance(generator, np.random.Generator) else {}
 
     @stream.setter
-    def stream(self, state: Any) -> None:
+    def stream(self, state: dict | None) -> None:
         self.seed = self.first_seed if state is None else None
         if state:
-            self.env.unwrapped.np_random = np.random.Generator(kind_of(state)())
+            kind = getattr(np.random, state["bit_generator"])
+            self.env.unwrapped.np_random = np.random.Generator(kind())
             self.env.unwrapped.np_random.bit_generator.state = state
 
     def room(self) -> None:
@@ -94,25 +91,6 @@ class InterpretedWorld:
         if self.space.actions:
             return space.start + np.int64(action[0])
         return to_box(space, self.space, action)
-
-
-def kind_of(state: Mapping[str, Any]) -> type[np.random.BitGenerator]:
-    """Return the class of a random stream, or say that it cannot be made again."""
-    kind = getattr(np.random, str(state["bit_generator"]), None)
-    if not isinstance(kind, type) or not issubclass(kind, np.random.BitGenerator):
-        raise ValueError(
-            f"the environment draws from {state['bit_generator']!r}, a generator that NumPy does not have, so that an "
-            "agent could not go on where it was: give it one of NumPy's own"
-        )
-    return kind
-
-
-def plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a random stream as a file can hold it: with lists for arrays, which NumPy takes back."""
-    return {
-        name: plain(part) if isinstance(part, Mapping) else part.tolist() if isinstance(part, np.ndarray) else part
-        for name, part in state.items()
-    }
 
 
 def do_nothing() -> None:

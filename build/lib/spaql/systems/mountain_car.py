@@ -65,7 +65,7 @@ def describe(env: gym.Env) -> MountainCar:
 
 
 STATE = (
-    Variable("x", "x", "", (-1.2, 0.6), "$x$", "position", marks=(0.5,)),
+    Variable("x", "x", "", (-1.2, 0.6), "$x$"),
     Variable("x_dot", "ẋ", "", (-0.07, 0.07), r"$\dot x$"),
 )
 

@@ -109,7 +109,7 @@ def make(dynamics: str = "v1", scaled: bool = False, discrete: bool = False, **k
     return FiveTorques(env) if discrete else env
 
 
-IDS: dict[str, dict] = {
+IDS = {
     "spaql/PendulumScaled-v1": {"scaled": True},
     "spaql/PendulumDiscrete-v1": {"discrete": True},
     "spaql/Pendulum-v0": {"dynamics": "v0"},
@@ -157,9 +157,7 @@ def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
     env.unwrapped.l *= length
 
 
-THETA = Variable(
-    "theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$", "pendulum angle", marks=(0.0,), period=2 * math.pi
-)
+THETA = Variable("theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$")
 THETA_DOT = Variable("theta_dot", "θ̇", "rad/s", (-8.0, 8.0), r"$\dot\theta$")
 
 SYSTEM = register(

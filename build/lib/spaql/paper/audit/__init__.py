@@ -5,7 +5,7 @@ from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results
 from spaql.paper.audit.comparison import BUDGET, at_budget, crossings, improvement_table, samples_table
 from spaql.paper.audit.judge import show_ours, summary, verdicts
-from spaql.paper.audit.random_baseline import random_fit, random_row
+from spaql.paper.audit.random_row import random_fit, random_row
 
 __all__ = [
     "BUDGET",

@@ -1,6 +1,5 @@
 """The text's rules against the released program's, one at a time and all together."""
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from spaql.paper.audit.groups import gather, spell
 from spaql.paper.audit.measures import count_reached, summary_p
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.statistics import welch_holm
-from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY
 from spaql.policies.interval import paper_interval
 
 RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
@@ -28,15 +27,15 @@ def is_long(job: Job) -> bool:
 def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
     """Return the effect of each rule of the released program, alone and all together, on the long runs.
 
-    One row per system, algorithm, rule and quantity ("rewards", "fresh", "arms") has the mean under the text's rules,
-    the mean under the rule, the difference with its 95 % interval, Welch's p corrected over the whole table, and
-    whether the rule changed nothing at all in any agent.
+    A row a system, algorithm, rule and quantity ("rewards", "fresh", "arms"): the mean under the text's rules, the
+    mean under the rule, the difference with its 95 % interval, Welch's p corrected over the whole table, and whether
+    the rule changed nothing at all in any agent.
     """
     groups = {job: group for job, group in gather(records).items() if is_long(job)}
     text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
     pairs, cells = {}, {}
     for job, group in groups.items():
-        base = dataclasses.replace(job, rules=SWITCHES["paper"])
+        base = job._replace(rules=SWITCHES["paper"])
         if job == base or base not in text:
             continue
         for quantity in ("rewards", "fresh", "arms"):
@@ -65,16 +64,13 @@ def in_order(places: dict[str, int]) -> Any:
 
 
 def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
-    """Return how the learners end the ξ study with ξ = 0, where the ablation repeats it, under each set of rules."""
-    systems = {job.system for job in paper_jobs("ablation") if job.xi == 0.0}
+    """Return how the learners end the ξ study on CartPole with ξ = 0, under the rules that were run."""
     rows = [
         {"algorithm": job.algorithm, "rules": RULE_NAMES[job.rules]}
         | spell("rewards", paper_interval(group.rewards))
         | spell("fresh", paper_interval(group.fresh))
         for job, group in gather(records).items()
-        if job.system in systems
-        and job.xi == 0.0
-        and job.algorithm in LEARNERS
+        if (job.system, job.xi, job.algorithm in LEARNERS) == ("CartPole-v0", 0.0, True)
         and job.iterations <= XI_STUDY["iterations"]
     ]
     ordered = {name: place for place, name in enumerate(LEARNERS)} | {"paper": 0, "ties": 1, "released": 2}
@@ -84,10 +80,10 @@ def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
 def explanations(records: Iterable[Record]) -> pd.DataFrame:
     """Return the paper's numbers and counts next to ours under both whole sets of rules, every system and N run.
 
-    One row per claim and variant has the paper's value, ours with its interval, and two p-values, neither corrected:
-    small ones rule a variant out, large ones leave it in.  `p` is that of the claim's own test.  `p_shared`, for
-    numbers, takes the paper's agents to share their starts, so that their mean is known no better than one agent's: it
-    asks whether the paper's value could be one more of ours.
+    A row a claim and variant: the paper's value, ours with its interval, and two p-values, neither corrected: small
+    ones rule a variant out, large ones leave it in.  `p` is that of the claim's own test.  `p_shared`, for numbers,
+    takes the paper's agents to share their starts, so that their mean is known no better than one agent's: it asks
+    whether the paper's value could be one more of ours.
     """
     groups = gather(records)
     rows = []

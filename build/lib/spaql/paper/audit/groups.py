@@ -1,6 +1,5 @@
 """Groups of agents that differ in nothing but their seeds: what a claim is about."""
 
-import dataclasses
 import functools
 import os
 from collections.abc import Iterable, Mapping
@@ -21,16 +20,16 @@ BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and bat
 
 
 class Group(NamedTuple):
-    """What a group of agents ended with, one number per agent, and its learning curves."""
+    """What a group of agents ended with, a number an agent, and its learning curves."""
 
     rewards: np.ndarray  # as the paper reports them: the best so far for SPAQL and SPAQL-TS
     fresh: np.ndarray  # the policy kept, on fresh episodes
     arms: np.ndarray
-    curves: np.ndarray  # rewards, one row per agent
+    curves: np.ndarray  # rewards, an agent a row
     batches: np.ndarray  # of 200 samples, after which each column of the curves was reached
 
     def column(self, name: str) -> np.ndarray:
-        """Return one number per agent: a field, or the mean of the curve over its "early" or "late" part."""
+        """Return a number an agent: a field, or the mean of the curve over its "early" or "late" part."""
         if name == "early":
             return self.curves[:, self.batches <= EARLY].mean(axis=1)
         if name == "late":
@@ -99,7 +98,7 @@ def expected_keys() -> frozenset[Key]:
 
 
 def pooled(groups: Mapping[Key, Group], name: str, column: str) -> np.ndarray:
-    """Return one number per agent, of all groups of a name."""
+    """Return a number an agent, of all groups of a name."""
     return np.concatenate([group.column(column) for group in select(groups, name)])
 
 
@@ -112,5 +111,5 @@ def gather(records: Iterable[Record]) -> dict[Job, Group]:
     """Return groups of agents that differ in nothing but their seeds, by the job of the first, as if unrecorded."""
     cells: dict[Job, list[Record]] = {}
     for record in records:
-        cells.setdefault(dataclasses.replace(record.job, agent=0, record=False), []).append(record)
+        cells.setdefault(record.job._replace(agent=0, record=False), []).append(record)
     return {job: make_group(cell) for job, cell in cells.items()}

@@ -165,7 +165,7 @@ def said(claim: dict, claims: Iterable[dict]) -> str:
 
 
 def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return the paper's claims with their verdicts, one row per claim, from results stored at the paper's scale.
+    """Return the paper's claims with their verdicts, a row a claim, from results stored at the paper's scale.
 
     Parameters
     ----------

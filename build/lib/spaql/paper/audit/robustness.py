@@ -40,7 +40,7 @@ def run_network(
     noise: ArrayLike = 0.0,
     horizon: int = 200,
 ) -> np.ndarray:
-    """Return the sums of rewards of an episode from each row of `starts`: the counterpart of `play.run_tree`."""
+    """Return the sums of rewards of an episode from each row of `starts`: the counterpart of `trees.run_tree`."""
     space = space_of(env)
     world = world_of(env, space)
     count, dimensions = len(starts), len(space.centre)
@@ -110,8 +110,8 @@ def robustness(
     Returns
     -------
     frame
-        One row per policy, change ("mass", "length", "noise") and value, with the mean return and the ends of its
-        interval (`mean`, `low`, `high`).
+        A row a policy, change ("mass", "length", "noise") and value, with the mean return and the ends of its interval
+        (`mean`, `low`, `high`).
 
     Examples
     --------

@@ -25,13 +25,13 @@ from spaql.systems import compiled_world, make_env, solved_at, system_of, title
 
 SEED = 1000  # of the episodes whose mean return the page shows
 
-SYSTEMS = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")  # that the book shows, in its order
+SYSTEMS = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")
 
 
 class Shown(NamedTuple):
     """A policy for the explorer."""
 
-    system: str  # a Gymnasium id of a compiled system
+    system: str  # an id of one of the paper's systems
     title: str
     what: Policy | Tree
 
@@ -42,7 +42,7 @@ def paper_policies(**running: Any) -> list[Shown]:
     Parameters
     ----------
     running
-        How to get the records, see `spaql.paper.runs.runner.run`.
+        How to get the records, see `spaql.experiments.run`.
     """
     shown = []
     jobs = [job for job in paper_jobs("long") if job.algorithm in ("SPAQL", "SPAQL-TS")]
@@ -97,11 +97,7 @@ def describe_system(system: str) -> dict[str, Any]:
         "observed": [variable.symbol for variable in known.observed],
         "units": list(names.units),
         "bounds": [[c - h, c + h] if math.isfinite(h) else None for c, h in bounds],
-        "state": [
-            {"name": v.name, "symbol": v.symbol, "unit": v.unit, "ends": list(v.ends), "period": v.period}
-            for v in known.state
-        ],
-        "axes": [known.state[place].name for place in known.telling],
+        "state": [{"name": v.name, "symbol": v.symbol, "unit": v.unit, "ends": list(v.ends)} for v in known.state],
         "action": names.action,
         "action_unit": names.action_unit,
         "choices": list(names.choices),
@@ -120,8 +116,8 @@ def action_range(names: Variables) -> list[float]:
 def describe_policy(item: Shown) -> dict[str, Any]:
     """Return a policy as the page takes it.
 
-    The lists from `action` on have one entry per leaf: the action (a number of the list, or a value), the least and the
-    greatest action that the paper's policy draws from, Q and visits (None in a simplified tree, which has no balls).
+    A row a leaf: the action (a number of the list, or a torque), the least and the greatest action the paper's policy
+    draws from, Q and visits (None in a simplified tree, which has no balls).
     """
     if isinstance(item.what, Policy):
         tree = item.what.tree()

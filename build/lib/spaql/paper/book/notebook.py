@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from spaql.paper.runs import provenance as origin
-from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.runs.store import load_origin
 from spaql.paper.studies import SEED, make_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
@@ -38,7 +36,7 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     jobs
         The agents.
     workers
-        How many to compute at a time; 0 for one per core.
+        How many to compute at a time; 0 for one a core.
     """
     jobs = list(jobs)
     published, missing = load_stored(jobs, origin.default_store(), repair=False)
@@ -98,6 +96,8 @@ def named_rules(records: Iterable[Record]) -> str:
 def stored_source(job: Job) -> dict:
     """Return the provenance of the stored record that `gather` returned, published or not."""
     for store in (origin.default_store(), own_store()):
-        with contextlib.suppress(FileNotFoundError, Damaged):
-            return load_origin(store, job)
+        with contextlib.suppress(FileNotFoundError, store.Damaged):
+            source = store.read_record(store.record_path(store, job))[1]["provenance"]
+            if source.get("numerics", 1) == origin.numerics(job):
+                return source
     raise FileNotFoundError(f"{job} is not stored")

@@ -18,21 +18,18 @@ from spaql.paper.audit import claims, judge
 from spaql.paper.bench import markdown
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
-from spaql.paper.runs import trpo_settings as baseline
-from spaql.paper.runs.attestations import load_attestations
+from spaql.paper.labels import SYSTEM_NAMES
+from spaql.paper.runs import trpo_settings as settings
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
+from spaql.paper.statistics import SOLVED
 from spaql.paper.studies import LEARNERS, LONG_RUNS, paper_jobs
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
-from spaql.systems import solved_at, title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
-
-GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it
-AHEAD = "Pendulum-v1"  # where TRPO ends far ahead, the home page's second example
 
 DRAWINGS = {
     "domain_covering": "A ball with the Euclidean norm (left), and seven balls of half its radius that cover it "
@@ -68,8 +65,8 @@ def save(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str
 
 
 def glance_figure(records: Iterable[Record]) -> Figure:
-    """Return the figure of the home page and the README: the paper's algorithms on one system."""
-    chosen = [r for r in records if r.job.system == GLANCE and r.job.algorithm != "TRPO tuned"]
+    """Return the figure of the home page and the README: the paper's algorithms on CartPole."""
+    chosen = [r for r in records if r.job.system == "CartPole-v0" and r.job.algorithm != "TRPO tuned"]
     return learning.batches(histories(chosen), arms=False)
 
 
@@ -80,7 +77,7 @@ def glance_table(ends: pd.DataFrame) -> Table:
         paper = claims.paper_results().get(system, {}).get(algorithm, {})
         rows.append(
             {
-                "system": title(system),
+                "system": SYSTEM_NAMES[system],
                 "": algorithm,
                 "reward": spread(mine.rewards, 1),
                 "paper": plus_minus(*paper["rewards"], 1) if paper else "",
@@ -99,19 +96,20 @@ def glance_text(ends: pd.DataFrame) -> str:
     def mean(system: str, algorithm: str, column: str = "rewards", digits: int = 0) -> str:
         return number(chosen.loc[(system, algorithm), column].mean(), digits)
 
-    agents = chosen.loc[(GLANCE, "SPAQL-TS")]
-    solved, solved_fresh = ((agents[column] >= solved_at(GLANCE)).sum() for column in ("rewards", "fresh"))
+    cart, pendulum = "CartPole-v0", "Pendulum-v1"
+    solved = (chosen.loc[(cart, "SPAQL-TS"), "rewards"] >= SOLVED).sum()
+    solved_fresh = (chosen.loc[(cart, "SPAQL-TS"), "fresh"] >= SOLVED).sum()
     return (
-        f"SPAQL-TS solves {title(GLANCE)}: {solved} of its {len(agents)} agents by the paper's "
+        f"SPAQL-TS solves CartPole: {solved} of its {len(chosen.loc[(cart, 'SPAQL-TS')])} agents by the paper's "
         f"measure, {solved_fresh} on episodes that had no part in choosing them. With "
-        f"{mean(GLANCE, 'SPAQL-TS', 'arms')} arms it earns {mean(GLANCE, 'SPAQL-TS', digits=1)} of 200, beside "
-        f"{mean(GLANCE, 'TRPO', digits=1)} of TRPO and {mean(GLANCE, 'AQL', digits=1)} of AQL. "
-        f"On {title(AHEAD)} TRPO ends far ahead: {mean(AHEAD, 'TRPO')}, against {mean(AHEAD, 'SPAQL')} of SPAQL and "
-        f"{mean(AHEAD, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(AHEAD, 'AQL')}) is little better than Random "
-        f"({mean(AHEAD, 'Random')}). "
+        f"{mean(cart, 'SPAQL-TS', 'arms')} arms it earns {mean(cart, 'SPAQL-TS', digits=1)} of 200, beside "
+        f"{mean(cart, 'TRPO', digits=1)} of TRPO and {mean(cart, 'AQL', digits=1)} of AQL. "
+        f"On Pendulum TRPO ends far ahead: {mean(pendulum, 'TRPO')}, against {mean(pendulum, 'SPAQL')} of SPAQL and "
+        f"{mean(pendulum, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(pendulum, 'AQL')}) is little better than Random "
+        f"({mean(pendulum, 'Random')}). "
         f"What the paper reports of SPAQL, as we do here, is the best of up to {LONG_RUNS['iterations']:,} noisy "
-        f"means; fresh episodes give less, {mean(AHEAD, 'SPAQL', 'fresh')} instead of {mean(AHEAD, 'SPAQL')} on "
-        f"{title(AHEAD)}."
+        f"means; fresh episodes give less, {mean(pendulum, 'SPAQL', 'fresh')} instead of {mean(pendulum, 'SPAQL')} on "
+        f"Pendulum."
     )
 
 
@@ -139,7 +137,7 @@ def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
             rows.append(
                 {
                     "study": names[study],
-                    "system": title(system),
+                    "system": SYSTEM_NAMES.get(system, system),
                     "agents": f"{len(group):,}",
                     "environment steps": number(steps, 0),
                     "worker-seconds": number(group.wall.sum(), 0),
@@ -150,7 +148,7 @@ def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
 
 def bench_table() -> str:
     """Return what `make bench` last measured, and where."""
-    kept = json.loads((default_store() / "bench.json").read_text(encoding="utf-8"))
+    kept = json.loads((default_store() / "bench.json").read_text())
     source = kept["provenance"]
     about = f"Measured on one core of {source['machine']}, at commit {source['commit'][:10]}."
     return f"{markdown(kept['rows'])}\n\n{about}"
@@ -166,8 +164,8 @@ def defaults_text() -> str:
 def trpo_settings() -> Table:
     """Return TRPO's settings."""
     columns = {
-        f"{algorithm}, {title(system)}": {name: str(value) for name, value in settings.items()}
-        for algorithm, systems in baseline.SETTINGS.items()
+        f"{algorithm}, {SYSTEM_NAMES[system]}": {name: str(value) for name, value in settings.items()}
+        for algorithm, systems in settings.SETTINGS.items()
         for system, settings in systems.items()
     }
     frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
@@ -182,25 +180,6 @@ def versions_table() -> Table:
     )
 
 
-def attestations_table() -> Table:
-    """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
-    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "trpo": "TRPO"}
-    rows = [
-        {
-            "date": entry["date"],
-            "commit": entry["commit"][:10] + entry["commit"][40:],
-            "agents of": names[family],
-            "machine": entry["machine"],
-            "platform key": found["platform"],
-            "the same bits": f"{found['same_bits']} of {found['sampled']}",
-            "verdict": found["verdict"],
-        }
-        for entry in load_attestations(default_store())
-        for family, found in entry["families"].items()
-    ]
-    return Table(pd.DataFrame(rows), "Stored agents that were computed again", "tab-attestations", words=True)
-
-
 def substitutions(folder: Path) -> dict[str, str]:
     """Return what the pages may name; figures are written to a folder."""
     records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
@@ -212,26 +191,24 @@ def substitutions(folder: Path) -> dict[str, str]:
         name: save(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
         for name, caption in DRAWINGS.items()
     }
-    shown = title(GLANCE)
-    caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
+    caption = "CartPole: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
     return drawn | {
         "claims_summary": f"**{judge.summary(judge.verdicts())}**",
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
         "glance_figure": save(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
-            f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against batches of samples."
+            "Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on CartPole against batches of samples."
         ),
         "cost": cost_text(ends),
         "studies": studies_table(ends).myst(),
-        "attestations": attestations_table().myst(),
         "bench": bench_table(),
         "defaults": defaults_text(),
         "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
         "parameters_long": parameter_table(
             "long", "The long runs (the paper's Table 3; ξ from the authors' program)", "tab-parameters-long"
         ).myst(),
-        "trpo_deviations": "- " + inspect.getdoc(baseline).split("\n\n- ")[1],
+        "trpo_deviations": "- " + inspect.getdoc(settings).split("\n\n- ")[1],
         "trpo_settings": trpo_settings().myst(),
         "versions": versions_table().myst(),
     }  # fmt: skip

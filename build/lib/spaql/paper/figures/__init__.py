@@ -1,4 +1,4 @@
-"""One function per figure, one style for all: data in, a matplotlib figure out.
+"""One function a figure, one style: data in, a matplotlib figure out.
 
 Every algorithm has one colour, one line and one marker in every figure of the book; they stay apart in grey and for
 colour-blind readers.  Figures are as wide as a column of text, with their panels one below the other, so that they can

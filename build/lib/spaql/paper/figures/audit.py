@@ -1,4 +1,4 @@
-"""The figures of the audit: frames of `spaql.paper.audit` in, a matplotlib figure out."""
+"""The figures of the audit: frames of `spaql.claims` and `spaql.audit` in, a matplotlib figure out."""
 
 import numpy as np
 import pandas as pd
@@ -6,11 +6,10 @@ from matplotlib.figure import Figure
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE
 from spaql.paper.figures.style import legend_above, name_panel, new_figure
-from spaql.paper.labels import STYLES, family, variant
+from spaql.paper.labels import STYLES, SYSTEM_NAMES
 from spaql.paper.studies import LEARNERS, SWITCHES
-from spaql.systems import title
 
-# Every verdict has a shape and a colour; the colours stay apart in grey.
+# A shape and a colour a verdict; the colours stay apart in grey.
 VERDICTS = {
     HOLDS: ("o", "#00664b"),
     DIFFERS: ("X", "#d55e00"),
@@ -27,7 +26,7 @@ HYPOTHESES = {  # torque, starts: colour, marker
 
 
 def verdict_map(frame: pd.DataFrame) -> Figure:
-    """Show the verdict on every claim, one row per claim in the order of the table."""
+    """Show the verdict on every claim, a row each in the order of the table."""
     figure, grid = new_figure(1, height=0.195 * len(frame))
     axes = grid[0, 0]
     for verdict, (marker, colour) in VERDICTS.items():
@@ -48,12 +47,11 @@ def verdict_map(frame: pd.DataFrame) -> Figure:
 
 
 def bias(frame: pd.DataFrame) -> Figure:
-    """Show what is reported and what the same policy earns afresh, one row per algorithm, system and N."""
-    families = frame.system.map(family)
-    names = list(dict.fromkeys(families))
-    figure, grid = new_figure(1, len(names), height=0.34 * len(frame) / 1.6 + 1.2)
-    for axes, name in zip(grid[0], names, strict=True):
-        rows = frame[families == name].reset_index(drop=True)
+    """Show what is reported and what the same policy earns afresh, a row an algorithm, system and N."""
+    figure, grid = new_figure(1, 2, height=0.34 * len(frame) / 1.6 + 1.2)
+    kinds = {"CartPole": frame.system == "CartPole-v0", "Pendulum": frame.system != "CartPole-v0"}
+    for axes, (name, chosen) in zip(grid[0], kinds.items(), strict=True):
+        rows = frame[chosen].reset_index(drop=True)
         for place, row in rows.iterrows():
             colour = STYLES[row.algorithm].colour
             axes.plot([row.fresh, row.reported], [place, place], color=colour, linewidth=1.5, zorder=2)
@@ -61,8 +59,8 @@ def bias(frame: pd.DataFrame) -> Figure:
                 bars = [[row[column] - row[f"{column}_low"]], [row[f"{column}_high"] - row[column]]]
                 axes.errorbar(row[column], place, xerr=bars, color=colour, marker=STYLES[row.algorithm].marker, ms=6,
                               mfc=face, capsize=2, zorder=3)  # fmt: skip
-        kinds = [", ".join(filter(None, (row.algorithm, variant(row.system)))) for row in rows.itertuples()]
-        labels = [f"{kind}\nN = {count}" for kind, count in zip(kinds, rows.N, strict=True)]
+        five = {True: ", five torques", False: ""}
+        labels = [f"{row.algorithm}{five['Discrete' in row.system]}\nN = {row.N}" for row in rows.itertuples()]
         axes.set_yticks(range(len(rows)), labels, fontsize=8.5)
         axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel="cumulative reward")
         axes.grid(visible=False, axis="y")
@@ -91,7 +89,7 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
         axes.set_yticks(range(len(rules)), [rule.replace("_", " ") for rule in rules])
         axes.set(ylim=(len(rules) - 0.5, -0.5), xlabel=f"change of {quantity}")
         axes.grid(visible=False, axis="y")
-        name_panel(axes, title(system))
+        name_panel(axes, SYSTEM_NAMES[system])
     legend_above(figure, grid[0, 0])
     return figure
 
@@ -129,5 +127,5 @@ def improvement(frame: pd.DataFrame, quantity: str = "fresh") -> Figure:
         axes.set_yticks(y, [f"{row.first} > {row.second}" for row in here.itertuples()], fontsize=8)
         axes.set(xlim=(-0.02, 1.02), ylim=(len(here) - 0.5, -0.5), xlabel="probability of improvement")
         axes.grid(visible=False, axis="y")
-        name_panel(axes, title(system))
+        name_panel(axes, SYSTEM_NAMES[system])
     return figure

@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping
 
-import gymnasium as gym
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure, present, thin
-from spaql.paper.labels import STYLES, axis_label
+from spaql.paper.labels import STYLES, SYSTEM_NAMES
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import LEARNERS
 from spaql.policies.interval import paper_interval
-from spaql.policies.tree import variables_of
-from spaql.systems import Variable, episode_limit, make_env, system_of, title
+from spaql.systems import TORQUES
 
 
 def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray, label: bool = True) -> None:
-    """Draw the mean over agents (one row of `values` per agent) with the paper's interval."""
+    """Draw the mean over agents (a row each) with the paper's interval."""
     style = STYLES[algorithm]
     mean, half = values.mean(axis=0), 1.96 * values.std(axis=0) / np.sqrt(len(values))
     keep = thin(len(x))
@@ -30,13 +28,13 @@ def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray, label: 
 
 
 def by_agent(frame: pd.DataFrame, algorithm: str, column: str) -> np.ndarray:
-    """Return a column of an algorithm's histories, one row per agent."""
+    """Return a column of an algorithm's histories, a row an agent."""
     chosen = frame[frame.algorithm == algorithm]
     return chosen.pivot(index="agent", columns="iteration", values=column).to_numpy()
 
 
 def xi_effect(finals: pd.DataFrame) -> Figure:
-    """Show the reward at the end of training against ξ, one panel per system (the paper's Figures 1 and 6).
+    """Show the reward at the end of training against ξ, a panel a system (the paper's Figures 1 and 6).
 
     Dots are means over agents with the paper's interval; a horizontal line and its band are the mean and the standard
     deviation of an algorithm's dots; the dotted line is Random.
@@ -70,7 +68,7 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
         axes.set_xticks(range(len(xis)), [f"{xi:g}" for xi in xis])
         axes.grid(visible=False, axis="x")
         axes.set(ylabel="cumulative reward", xlabel="ξ (not to scale)")
-        name_panel(axes, title(system))
+        name_panel(axes, SYSTEM_NAMES.get(system, system))
     legend_above(figure, grid[0, 0])
     return figure
 
@@ -114,45 +112,31 @@ def batches(histories: pd.DataFrame, arms: bool = True) -> Figure:
 
 
 def episodes(records: Mapping[str, Record]) -> Figure:
-    """Show the most telling state variable and the action along a recorded episode, one row per policy.
-
-    These are the paper's Figures 3, 5 and 8.  Dashed lines are the marks of the variable: where it should be, and where
-    an episode ends.
-    """
-    env = make_env(next(iter(records.values())).job.system)
-    system, steps = system_of(env), episode_limit(env)
-    place = system.telling[0]
-    variable = system.state[place]
+    """Show the angle and the action along a recorded episode, a row a policy (Figures 3, 5 and 8)."""
+    pendulum = "Pendulum" in next(iter(records.values())).job.system
     figure, grid = new_figure(len(records), 2, height=1.5, sharex=True, sharey="col")
     for (left, right), (name, record) in zip(grid, records.items(), strict=True):
         style = STYLES[name]
-        action = in_units(env, record.episode["actions"])
-        left.plot(record.episode["states"][:, place], color=style.colour, linewidth=1.4)
+        angle = record.episode["states"][:, 0 if pendulum else 2]
+        action = record.episode["actions"]
+        if record.job.system.startswith("spaql/PendulumDiscrete"):
+            action = np.take(TORQUES, action.astype(int))
+        elif not pendulum:
+            action = np.where(action == 1, 10.0, -10.0)
+        left.plot(angle, color=style.colour, linewidth=1.4)
         right.step(range(len(action)), action, color=style.colour, linewidth=0.7, where="post")
         name_panel(left, name)
         name_panel(right, f"return {record.episode['rewards'].sum():.0f}", "normal")
     for axes in grid[:, 0]:
-        lines = marked(variable, *axes.get_ylim())
-        axes.hlines(lines, 0, steps, color="#b8860b", linestyle="--", linewidth=0.9, zorder=1)
+        low, high = axes.get_ylim()
+        if pendulum:
+            turns = np.arange(np.ceil(low / (2 * np.pi)), np.floor(high / (2 * np.pi)) + 1) * 2 * np.pi
+        else:
+            turns = np.array([-0.2095, 0.0, 0.2095])
+        axes.hlines(turns, 0, 200, color="#b8860b", linestyle="--", linewidth=0.9, zorder=1)
     middle = len(grid) // 2
-    grid[middle, 0].set_ylabel(axis_label(variable))
-    grid[middle, 1].set_ylabel(axis_label(system.action))
+    grid[middle, 0].set_ylabel("pendulum angle θ (rad)" if pendulum else "pole angle θ (rad)")
+    grid[middle, 1].set_ylabel("torque u (Nm)" if pendulum else "force u (N)")
     for axes in grid[-1]:
         axes.set_xlabel("time step t")
     return figure
-
-
-def in_units(env: gym.Env, actions: np.ndarray) -> np.ndarray:
-    """Return the actions of an environment in the unit of its system's action."""
-    names = variables_of(env)
-    return actions if names.box is not None else np.take(names.choices, actions.astype(int) - names.start)
-
-
-def marked(variable: Variable, low: float, high: float) -> np.ndarray:
-    """Return where a picture from `low` to `high` marks a variable: on every turn again, if it turns round."""
-    marks = np.array(variable.marks)
-    if not variable.period:
-        return marks
-    turns = np.arange(np.floor(low / variable.period), np.ceil(high / variable.period) + 1) * variable.period
-    everywhere = (marks[:, None] + turns).ravel()
-    return everywhere[(low <= everywhere) & (everywhere <= high)]

@@ -17,17 +17,38 @@ from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
 from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure
-from spaql.paper.labels import OTHERS, STYLES, Style, formulas, in_brackets
+from spaql.paper.labels import STYLES, Style
 from spaql.policies.export import describe_action, describe_question, signed
 from spaql.policies.interval import Interval
 from spaql.policies.policy import Policy
 from spaql.policies.simplify import Size
 from spaql.policies.tree import LEAF, Tree
-from spaql.systems import Variable, system_of
 
 WIDTH, FONT = 6.2, 11
 
 COLOURS = "cividis"
+
+SYMBOLS = {
+    "cos_theta": r"$\cos\theta$",
+    "sin_theta": r"$\sin\theta$",
+    "theta": r"$\theta$",
+    "theta_dot": r"$\dot\theta$",
+    "x": "$x$",
+    "x_dot": r"$\dot x$",
+}
+
+# What a map shows unless told otherwise: where episodes are.
+LIMITS = {
+    "Pendulum": {"theta": np.pi, "cos_theta": 1.0, "sin_theta": 1.0, "theta_dot": 8.0},
+    "CartPole": {"x": 2.4, "x_dot": 3.0, "theta": 0.2095, "theta_dot": 3.0},
+}
+
+OTHERS = (  # styles of what is no algorithm of the book's
+    Style("#56b4e9", "-", "P"),
+    Style("#d55e00", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    Style("#7a3b8f", (0, (1.5, 1)), "*"),
+    Style("#b8860b", (0, (8, 2)), "h"),
+)
 
 QUANTITIES = {"action": "action", "q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
 
@@ -47,10 +68,10 @@ def policy_map(
     policy
         Of an agent.
     x, y
-        Two of the variables `policy.variables.observed`, or an angle of the state, which stands for its cosine and
-        its sine together.
+        Two of the variables `policy.variables.observed`; for the pendulum also "theta", which stands for its cosine
+        and its sine together.
     at
-        The values of the others; if not given, those of the system's reference state, or zero if it has none.
+        The values of the others; zero if not given (for the pendulum's cosine 1, upright).
     what
         "action", "q", "visits", or "depth": how often the balls have been split.  Lines are the borders of the cells.
     limits
@@ -73,7 +94,7 @@ def growth(
     at: Mapping[str, float] | None = None,
     limits: Mapping[str, tuple[float, float]] | None = None,
 ) -> Figure:
-    """Return maps of a policy after several numbers of iterations; `spaql.policies.policy.snapshots` makes the data."""
+    """Return the maps of a policy after several numbers of iterations; `spaql.policies.snapshots` makes the data."""
     columns = min(2, len(snapshots))
     rows = -(-len(snapshots) // columns)
     figure = Figure(figsize=(WIDTH, 0.6 + 2.6 * rows), layout="constrained")
@@ -96,18 +117,17 @@ def phase_portrait(
     at: Mapping[str, float] | None = None,
     limits: Mapping[str, tuple[float, float]] | None = None,
 ) -> Figure:
-    """Return closed-loop paths over the policy map; `spaql.policies.trajectories` makes the data.
+    """Return closed-loop paths over the policy map; `spaql.trees.trajectories` makes the data.
 
     A dot marks where a path begins, a cross where it ends.
     """
     figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
     axes = figure.add_subplot()
     draw_map(axes, policy, x, y, at, "action", limits, borders=False)
-    period = variables(policy)[x].period
     for path in paths:
-        across, up = (values_of(policy, path, name) for name in (x, y))
-        # Where an angle goes round from one side of the map to the other the pen is lifted.
-        breaks = np.flatnonzero(np.abs(np.diff(across)) > period / 2) + 1 if period else []
+        across, up = (variable(policy, path, name) for name in (x, y))
+        # Where the angle passes ±π the pen is lifted.
+        breaks = np.flatnonzero(np.abs(np.diff(across)) > np.pi) + 1 if x == "theta" else []
         for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
             axes.plot(*piece, color="black", linewidth=1.1)
@@ -121,7 +141,7 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
 
     Of a tree with more than about twenty leaves the drawing is wider than a page.
     """
-    place, symbols = lay_out(tree), formulas(tree.variables.observed)
+    place = lay_out(tree)
     width = max(WIDTH, 1.25 * tree.leaves)
     figure = Figure(figsize=(width, 0.5 + 0.95 * (tree.depth + 1)), layout="constrained")
     axes = figure.add_subplot()
@@ -132,7 +152,7 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
         if leaf:
             text = describe_action(tree, node, decimals)
         else:
-            text = symbolic(describe_question(tree, node, "<", decimals), symbols) + "?"
+            text = symbolic(describe_question(tree, node, "<", decimals)) + "?"
             for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
                 to = place[child]
                 axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
@@ -176,9 +196,9 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
 
 
 def robustness(frame: pd.DataFrame) -> Figure:
-    """Show the returns of policies under changed mass and length and under noise.
+    """Show the returns of policies under changed mass and length and under noise; `spaql.robustness` makes the data.
 
-    `spaql.paper.audit.robustness` makes the data.  The grey line is the system the policies were made for.
+    The grey line is the system the policies were made for.
     """
     changes = list(dict.fromkeys(frame.change))
     names = list(dict.fromkeys(frame.policy))
@@ -242,60 +262,47 @@ def lay_out(tree: Tree) -> np.ndarray:
     return place
 
 
-def symbolic(question: str, symbols: Mapping[str, str]) -> str:
+def symbolic(question: str) -> str:
     """Return a question with the symbol of its variable."""
     name, _, rest = question.partition(" ")
-    return f"{symbols.get(name, name)} {rest}".replace("-", "−")
+    return f"{SYMBOLS.get(name, name)} {rest}".replace("-", "−")
 
 
-def angles(policy: Policy) -> Mapping[str, tuple[str, str]]:
-    """Return the angles of the system's state that are seen as cosine and sine, with the names of these."""
-    system = system_of(policy.env)
-    return system.angles if system else {}
+def family(policy: Policy) -> str:
+    """Return which of the paper's systems the variables are of, or ''."""
+    return {"cos_theta": "Pendulum", "x": "CartPole"}.get(policy.variables.observed[0], "")
 
 
-def variables(policy: Policy) -> dict[str, Variable]:
-    """Return by name the variables that a map can be drawn over: the observed ones, and angles that they are of."""
-    system = system_of(policy.env)
-    if system is None:
-        return {name: Variable(name) for name in policy.variables.observed}
-    seen_through = [variable for variable in system.state if variable.name in system.angles]
-    return {variable.name: variable for variable in (*system.observed, *seen_through)}
-
-
-def values_of(policy: Policy, observations: np.ndarray, name: str) -> np.ndarray:
-    """Return a variable's values along observations: observed, or the angle of an observed cosine and sine."""
+def variable(policy: Policy, observations: np.ndarray, name: str) -> np.ndarray:
+    """Return a state variable of observations: observed, or the pendulum's angle."""
     observed = policy.variables.observed
     if name in observed:
         return observations[:, observed.index(name)]
-    cosine, sine = (observations[:, observed.index(part)] for part in angles(policy)[name])
-    return np.arctan2(sine, cosine)
+    return np.arctan2(observations[:, 1], observations[:, 0])
 
 
 def label(policy: Policy, name: str) -> str:
     """Return a variable's symbol with its unit, for an axis."""
-    variable = variables(policy)[name]
-    return f"{variable.formula or name} {in_brackets(variable.unit)}".rstrip()
+    units = dict(zip(policy.variables.observed, policy.variables.units, strict=True)) | (
+        {"theta": "rad"} if family(policy) == "Pendulum" else {}
+    )
+    return f"{SYMBOLS.get(name, name)} ({units[name]})" if units[name] else SYMBOLS.get(name, name)
 
 
-def check_axes(policy: Policy, x: str, y: str, at: Mapping[str, float]) -> None:
-    """Raise an error if a map cannot be drawn over these variables."""
-    known = variables(policy)
+def observe(policy: Policy, x: str, y: str, across: np.ndarray, up: np.ndarray, at: Mapping[str, float]) -> np.ndarray:
+    """Return the observations of points of a map, a row each."""
+    names = policy.variables.observed
+    known = (*names, "theta") if family(policy) == "Pendulum" else names
     for name in (x, y, *at):
         if name not in known:
             raise ValueError(f"a state variable is one of {', '.join(known)}, not {name!r}")
     if x == y:
         raise ValueError(f"a map needs two different variables, not {x!r} twice")
-
-
-def observe(policy: Policy, x: str, y: str, across: np.ndarray, up: np.ndarray, at: Mapping[str, float]) -> np.ndarray:
-    """Return the observations of points of a map, one row per point."""
-    names, system = policy.variables.observed, system_of(policy.env)
-    usual = system.reference if system and system.reference else (0.0,) * len(names)
-    values: dict[str, Any] = dict(zip(names, usual, strict=True)) | dict(at) | {x: across, y: up}
-    for name, (cosine, sine) in angles(policy).items():
-        if name in values:
-            values |= {cosine: np.cos(values[name]), sine: np.sin(values[name])}
+    values: dict[str, Any] = dict.fromkeys(names, 0.0) | ({"cos_theta": 1.0} if family(policy) == "Pendulum" else {})
+    values |= dict(at) | {x: across, y: up}
+    if "theta" in values and "theta" not in names:
+        theta = values.pop("theta")
+        values |= {"cos_theta": np.cos(theta), "sin_theta": np.sin(theta)}
     return np.stack([np.broadcast_to(values[name], across.shape) for name in names], axis=1)
 
 
@@ -314,9 +321,12 @@ def draw_map(
     """Draw a map and return its colours; `points` is its resolution."""
     if what not in QUANTITIES:
         raise ValueError(f"what must be one of {', '.join(QUANTITIES)}, not {what!r}")
-    check_axes(policy, x, y, at or {})
-    usual = {name: variable.ends for name, variable in variables(policy).items()} | dict(limits or {})
-    ends = [np.linspace(*usual[name], points + 1) for name in (x, y)]
+    usual = {name: (-reach, reach) for name, reach in LIMITS.get(family(policy), {}).items()}
+    usual |= dict(limits or {})
+    ends = []
+    for name in (x, y):
+        low, high = usual.get(name, (-1.0, 1.0))
+        ends.append(np.linspace(low, high, points + 1))
     middles = [(end[1:] + end[:-1]) / 2 for end in ends]
     across, up = (grid.ravel() for grid in np.meshgrid(*middles))
     frame = policy.find(observe(policy, x, y, across, up, at or {}))

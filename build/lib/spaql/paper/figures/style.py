@@ -1,4 +1,9 @@
-"""The style that all figures of the book share: settings, panels, legends."""
+"""One function a figure, one style: data in, a matplotlib figure out.
+
+Every algorithm has one colour, one line and one marker in every figure of the book; they stay apart in grey and for
+colour-blind readers.  Figures are as wide as a column of text, with their panels one below the other, so that they can
+be read on a phone; their background is white, also on a dark page.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,31 +1,19 @@
 """Canaries: digests of short runs that no tidying may change.
 
-Each canary is a run of a second or two at most.  Their digests are stored with the results, one set for each platform
-key (see `platform_key`); a test computes them again, and where one differs the numbers of the package have changed.
+Each canary is a run of a second or less.  Their digests are stored with the results, one set for each platform key (see
+`platform_key`); a test computes them again, and where one differs the numbers of the package have changed.
 """
 
 import hashlib
-import importlib.util
 import itertools
-import json
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.paper.runs import provenance
-from spaql.paper.runs.job import ALGORITHMS, Job, Record
+from spaql.paper.runs.job import ALGORITHMS
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS
-from spaql.policies.play import run_tree, world_of
-from spaql.policies.policy import Policy
-from spaql.policies.tree import Tree
-from spaql.progress import progress
 from spaql.rules import HISTORY, RULES
-from spaql.systems import make_env
-
-FAMILIES = {"agents": "spaql", "policies": "policies", "trpo": "trpo"}  # which version of the numbers each kind guards
 
 ITERATIONS, N, EPISODES = 25, 3, 20
 
@@ -79,115 +67,3 @@ def agent_digest(agent: Agent) -> str:
 def agent_canaries() -> dict[str, Callable[[], str]]:
     """Return the canaries that train an agent: functions that compute their digests, by name."""
     return {name: lambda run=run: agent_digest(train(*run)) for name, run in agents().items()}
-
-
-def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
-    """Return the numbers of a tree."""
-    return tuple(tree)[:-1]
-
-
-def tree_digest(policy: Policy, system: str) -> str:
-    """Return a hash of a policy's exact trees."""
-    return digest(array for central in (True, False) for array in arrays_of(policy.tree(deterministic=central)))
-
-
-def table_digest(policy: Policy, system: str) -> str:
-    """Return a hash of the numbers in a policy's tables."""
-    options = itertools.product((True, False), repeat=2)
-    return digest(policy.table(*option).select_dtypes("number").to_numpy(float) for option in options)
-
-
-def episodes_digest(policy: Policy, system: str) -> str:
-    """Return a hash of episodes under a policy's tree, with noise on what it observes."""
-    tree, env, rng = policy.tree(deterministic=False), make_env(system), np.random.default_rng(4)
-    starts = world_of(env, tree.variables.space).draw(rng, EPISODES)
-    return digest(run_tree(tree, env, starts, rng, deterministic=False, noise=0.05, record=True))
-
-
-def simplified_digest(policy: Policy, system: str) -> str:
-    """Return a hash of a short search for smaller trees, and of what they earn."""
-    found = policy.simplify(leaves=6, proposals=10, episodes=EPISODES, fresh=30, seed=0)
-    returns = [*found.fresh, *found.full_fresh, found.target]
-    numbers = np.array([*returns, *(number for size in found.curve for number in size[:4])], float)
-    trees = (found.tree, *(size.tree for size in found.curve))
-    return digest([numbers, *(array for tree in trees for array in arrays_of(tree))])
-
-
-def policy_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of policies: functions that compute their digests, by name."""
-    kinds = {"tree": tree_digest, "table": table_digest, "episodes": episodes_digest, "simplified": simplified_digest}
-    systems = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")
-    return {
-        f"{kind}, {algorithm}, {system}": lambda of=of, a=algorithm, s=system: of(train(a, s, "paper").policy, s)
-        for (kind, of), algorithm, system in itertools.product(kinds.items(), ("SPAQL", "SPAQL-TS"), systems)
-    }
-
-
-def record_digest(record: Record) -> str:
-    """Return a hash of a record's numbers alone."""
-    columns = [record.history[name] for name in HISTORY.names]
-    return digest([*columns, record.fresh, record.rewards, *(record.episode[name] for name in sorted(record.episode))])
-
-
-def trpo_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of TRPO, one iteration each: functions that compute their digests, by name."""
-    from spaql.paper.runs import trpo
-
-    jobs = [
-        Job(algorithm, system, 0.0, 1, 1, seed=1, agent=0, fresh=EPISODES, record=True)
-        for algorithm, systems in trpo.SETTINGS.items()
-        for system in systems
-    ]
-    return {f"{job.algorithm}, {job.system}": lambda job=job: record_digest(trpo.compute(job)) for job in jobs}
-
-
-def compute_canaries(kind: str, progress_bar: bool = True) -> dict[str, str]:
-    """Return the digests of all canaries of a kind on this machine: "agents", "policies" or "trpo"."""
-    found = {"agents": agent_canaries, "policies": policy_canaries, "trpo": trpo_canaries}[kind]()
-    digests = {}
-    with progress(len(found), f"canaries of {kind}", unit="run", shown=progress_bar) as bar:
-        for name, run in found.items():
-            digests[name] = run()
-            bar.update()
-    return digests
-
-
-def kinds_here() -> list[str]:
-    """Return the kinds of canaries that can be computed here: those of TRPO need sb3-contrib."""
-    return [kind for kind in FAMILIES if kind != "trpo" or importlib.util.find_spec("sb3_contrib") is not None]
-
-
-def load_all(store: Path) -> dict[str, Any]:
-    """Return the stored canaries of every kind and key, and the versions of the numbers that they are of."""
-    path = Path(store) / "canaries.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"numerics": {}}
-
-
-def known_canaries(store: Path, kind: str) -> dict[str, str] | None:
-    """Return the stored digests of a kind for this machine's key and this version of the numbers, or None."""
-    stored = load_all(store)
-    if stored["numerics"].get(kind) != provenance.NUMERICS[FAMILIES[kind]]:
-        return None
-    return stored[kind].get(provenance.platform_key(FAMILIES[kind]))
-
-
-def add_canaries(store: Path, kind: str, digests: dict[str, str]) -> None:
-    """Store digests for this machine's key; those of another version of the numbers are forgotten."""
-    stored = load_all(store)
-    version = provenance.NUMERICS[FAMILIES[kind]]
-    if stored["numerics"].get(kind) != version:
-        stored["numerics"][kind], stored[kind] = version, {}
-    stored[kind][provenance.platform_key(FAMILIES[kind])] = digests
-    path = Path(store) / "canaries.json"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
-
-
-def changed_canaries(store: Path, kind: str, progress_bar: bool = False) -> list[str] | None:
-    """Return the names of the canaries that differ from those stored for this machine, or None if none are stored."""
-    known = known_canaries(store, kind)
-    if known is None:
-        return None
-    found = compute_canaries(kind, progress_bar)
-    return sorted(name for name in known | found if known.get(name) != found.get(name))

@@ -1,6 +1,5 @@
 """One agent of an experiment: what determines its numbers, and the numbers."""
 
-import dataclasses
 import hashlib
 import json
 import time
@@ -19,13 +18,8 @@ ALGORITHMS: dict[str, type[Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPA
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """An agent to train and evaluate.  Nothing else determines its numbers but the code.
-
-    A job is written by the names of its fields, without those that have their defaults, so that a field or a rule that
-    comes later with a default leaves every stored identity and digest as it is.
-    """
+class Job(NamedTuple):
+    """An agent to train and evaluate.  Nothing else determines its numbers but the code."""
 
     algorithm: str
     system: str
@@ -38,48 +32,22 @@ class Job:
     fresh: int = FRESH
     record: bool = False  # keep an episode and the fresh rewards
 
-    def named(self) -> dict[str, Any]:
-        """Return the fields by name as plain data, without those that have their defaults."""
-        found = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
-        }
-        if "rules" in found:
-            found["rules"] = {
-                name: choice for name, choice in self.rules._asdict().items() if choice != Rules._field_defaults[name]
-            }
-        return found | {"xi": float(self.xi)}
-
-    def identity(self) -> str:
-        """Return a text that two jobs share if and only if they are equal: canonical JSON of their fields."""
-        return json.dumps(self.named(), sort_keys=True)
-
-    @classmethod
-    def parse(cls, named: dict[str, Any]) -> "Job":
-        """Return the job of fields by name."""
-        return cls(**named | {"rules": Rules(**named.get("rules", {}))})
-
-    def group(self) -> "Job":
-        """Return the first job of those that differ from this one in their agent alone."""
-        return dataclasses.replace(self, agent=0)
-
 
 class Record(NamedTuple):
     """What an agent produced."""
 
     job: Job
-    history: np.ndarray  # one entry per iteration, see `Agent.history`
+    history: np.ndarray  # an entry an iteration, see `Agent.history`
     fresh: np.ndarray  # mean and standard deviation of the rewards of fresh episodes under the policy kept
     rewards: np.ndarray  # of each of those episodes, if the job records
     episode: dict[str, np.ndarray]  # states, actions and rewards of one more, if the job records
     wall: float  # seconds it took
 
     def digest(self) -> str:
-        """Return a hash of the job and the numbers: two runs agree bit for bit if and only if their digests do."""
-        digest = hashlib.sha256(self.job.identity().encode())
+        """Return a hash of the numbers: two runs agree bit for bit if and only if their digests do."""
+        digest = hashlib.sha256(json.dumps(self.job, sort_keys=True).encode())
         for array in (self.history, self.fresh, self.rewards, *(self.episode[key] for key in sorted(self.episode))):
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
 
@@ -127,5 +95,4 @@ def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dic
         states.append(env.unwrapped.state)
         actions.append(np.ravel(action))
         rewards.append(reward)
-    found = {"states": states, "actions": np.array(actions)[:, 0], "rewards": rewards}
-    return {name: np.array(numbers, float) for name, numbers in found.items()}
+    return {"states": np.array(states), "actions": np.array(actions, float)[:, 0], "rewards": np.array(rewards, float)}

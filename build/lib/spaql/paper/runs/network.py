@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from spaql import archive
 from spaql.paper.runs import provenance
-from spaql.paper.runs.errors import Damaged, Stale
 from spaql.paper.runs.job import Job
-from spaql.paper.runs.store import load_record
+from spaql.paper.runs.store import Damaged, Stale, load_record
+from spaql.rules import Rules
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +25,11 @@ class Network(NamedTuple):
     Attributes
     ----------
     kernels
-        One matrix per layer, with one row per input.
+        A matrix a layer, a row an input.
     biases
-        One vector per layer.
+        A vector a layer.
     low, high
-        Bounds of the continuous actions; empty for discrete ones, for each of which the network has an output.
+        Bounds of the continuous actions; empty for discrete ones, of which the network has an output each.
     """
 
     kernels: tuple[np.ndarray, ...]
@@ -74,7 +74,7 @@ def network_of(agent: Any) -> Network:
 
 def train(job: Job) -> tuple[Network, np.ndarray]:
     """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
-    from spaql.paper.runs import trpo
+    from spaql import trpo
 
     agent, returns = trpo.train(job)
     return network_of(agent), np.array(returns.means)
@@ -88,7 +88,7 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
     Parameters
     ----------
     job
-        The agent, one of `studies.paper_jobs("trpo")`.  One per system and algorithm is stored; for another train
+        The agent, one of `experiments.paper_jobs("trpo")`.  One a system and algorithm is stored; for another train
         without a store.
     store
         The folder of stored results; the repository's if not given, none if None.  If it has the agent's record, the
@@ -135,10 +135,10 @@ def save_network(path: Path, job: Job, network: Network, same: bool | None) -> N
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "job": job.named(),
+        "job": job._asdict() | {"rules": job.rules._asdict()},
         "layers": len(network.kernels),
         "rewards_are_the_records_bit_for_bit": same,
-        "provenance": provenance.origin_of(job),
+        "provenance": {"numerics": provenance.numerics(job)} | provenance.provenance(),
     }
     arrays = {"low": network.low, "high": network.high}
     for i, (kernel, bias) in enumerate(zip(network.kernels, network.biases, strict=True)):
@@ -150,7 +150,7 @@ def load_network(path: Path, job: Job) -> Network:
     """Return the stored network of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`."""
     try:
         header, arrays = archive.read(path, FORMAT, VERSION)
-        stored = Job.parse(header["job"])
+        stored = Job(**header["job"] | {"rules": Rules(**header["job"]["rules"])})
         computed = header["provenance"].get("numerics", 1)
         layers = [
             tuple(archive.check_array(arrays, f"{name}_{i}", np.float32) for i in range(header["layers"]))

@@ -1,23 +1,16 @@
-"""Where numbers come from: versions, commit, machine, and what its elementary functions return."""
+"""Where numbers come from: versions, commit and machine."""
 
 import contextlib
 import functools
-import hashlib
 import importlib.metadata
-import math
 import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from spaql.compiling import entry
 from spaql.paper.runs.job import Job
-from spaql.systems.arithmetic import power, power32
 
-TRPO = ("TRPO", "TRPO tuned")  # the algorithms of spaql.paper.runs.trpo, which is not imported unless needed
+TRPO = ("TRPO", "TRPO tuned")  # the algorithms of spaql.trpo, which is not imported unless needed
 
 # Versions of the numbers that the code computes.  They are raised by hand when numbers are meant to change, and nothing
 # else makes a stored record stale; the canaries tell when numbers change that were not meant to.
@@ -35,67 +28,13 @@ def default_store() -> Path:
     return (repository() or Path()) / "results"
 
 
-def family(job: Job) -> str:
-    """Return which of the versions of the numbers is a job's."""
-    return "trpo" if job.algorithm in TRPO else "spaql"
-
-
 def numerics(job: Job) -> int:
     """Return the version of the numbers that this code computes for a job."""
-    return NUMERICS[family(job)]
-
-
-def origin_of(job: Job) -> dict[str, Any]:
-    """Return where a record that this process computes comes from."""
-    return {"numerics": numerics(job), "platform": platform_key(family(job))} | provenance()
-
-
-def platform_key(of: str = "spaql") -> str:
-    """Return a key of this machine, which is the same where machine code can be expected to compute the same bits.
-
-    It is a hash of what sin, cos, exp, pow and powf return as machine code: an architecture's name would say too little
-    (C libraries differ) and too much (most numbers are the same on others).  For TRPO (`of="trpo"`) it also names the
-    build of torch, what torch uses of the processor, and the architecture.
-    """
-    if of != "trpo":
-        return elementary_key()
-    try:
-        import torch
-    except ImportError:  # as where a network is stored that was trained elsewhere
-        return f"{elementary_key()}, no torch"
-    used = torch.backends.cpu.get_cpu_capability()
-    return f"{elementary_key()}, torch {torch.__version__}, {used}, {platform.machine()}"
+    return NUMERICS["trpo" if job.algorithm in TRPO else "spaql"]
 
 
 @functools.cache
-def elementary_key() -> str:
-    """Return a short hash of what the elementary functions return on fixed points, small and large."""
-    golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples, modulo 1, spread evenly
-    points = [
-        (2.0 * (i * golden % 1.0) - 1.0) * scale for scale in (1.0, 10.0, 1e3, 1e6, 1e12, 1e22) for i in range(1, 65)
-    ]
-    found = np.array([elementary(x, math.fmod(x, 700.0), 2.0) for x in points])
-    return hashlib.sha256(found.tobytes()).hexdigest()[:12]
-
-
-@entry
-def elementary(x, small, two):
-    """Return what the elementary functions of the kernels give at one point: vector code might give something else.
-
-    `small` is below 700 in size, so that its exponential is finite.
-    """
-    return (
-        math.sin(x),
-        math.cos(x),
-        math.exp(small),
-        power(x, two),
-        power(abs(small), 0.3),
-        np.float64(power32(np.float32(small), np.float32(two))),
-    )
-
-
-@functools.cache
-def provenance() -> dict[str, Any]:
+def provenance() -> dict:
     """Return where the numbers of this process come from: versions, commit, machine in words."""
     packages = ("spaql", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
     root = Path(__file__).parents[3]

@@ -8,9 +8,8 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
-from spaql.paper.runs.errors import Stale
 from spaql.paper.runs.job import ALGORITHMS, Job, seeds
-from spaql.paper.runs.store import load_record
+from spaql.paper.runs.store import Stale, load_record
 
 log = logging.getLogger(__name__)
 

@@ -8,17 +8,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pandas as pd
 
 from spaql import archive
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
-from spaql.paper.runs.cluster import on_cluster
-from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
 from spaql.paper.runs.job import FRESH, Job, Record, compute
-from spaql.paper.runs.processes import in_processes
-from spaql.paper.runs.store import load_record, read_packed, record_path, save_record, set_aside
+from spaql.paper.runs.store import Damaged, Stale, load_record, record_path, save_record, set_aside
 from spaql.paper.studies import SEED, make_jobs
 from spaql.progress import progress
 from spaql.rules import Rules
@@ -39,10 +37,9 @@ def run_grid(
     store: str | os.PathLike | None = None,
     **running: Any,
 ) -> pd.DataFrame:
-    """Run every algorithm on every system with every ξ, and return the histories.
+    """Run every algorithm on every system with every ξ, and return the histories: a row an iteration of an agent.
 
-    The frame has one row per iteration of an agent.  The systems' horizon, slopes and reference states are the paper's;
-    for others train the agents themselves.
+    The systems' horizon, slopes and reference states are the paper's; for others train the agents themselves.
 
     Parameters
     ----------
@@ -108,41 +105,18 @@ def run(
         archive.sweep(store)
     records, missing = load_stored(jobs, store)
     if missing:
-        say_if_long(missing, workers or os.cpu_count() or 1, scheduler)
         bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
         with bar:
-            for record, origin in compute_all(missing, workers, scheduler):
-                if origin["numerics"] != provenance.numerics(record.job):
+            for record, source in compute_all(missing, workers, scheduler):
+                if source.get("numerics", 1) != provenance.numerics(record.job):
                     raise RuntimeError(
-                        f"a worker computes numbers of version {origin['numerics']}, this code of version "
-                        f"{provenance.numerics(record.job)}"
+                        f"a worker runs code {source['code']}, this is {provenance.numerics(record.job)}"
                     )
                 if store is not None:
-                    save_record(store, record, origin)
+                    save_record(store, record, source)
                 records[record.job] = record
                 bar.update(effort(record.job))
     return [records[job] for job in jobs]
-
-
-# Seconds that an iteration of TRPO took where the stored agents were computed, with its share of the evaluation.
-TRPO_SECONDS = {"TRPO": 0.9, "TRPO tuned": 3.9}
-
-
-def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None:
-    """Say what will be computed and how long it takes, if that is minutes or hours: TRPO's agents.
-
-    Any parameter that differs from the published ones, even `fresh`, makes other agents, which are not stored.
-    """
-    agents = [job for job in missing if job.algorithm in provenance.TRPO]
-    seconds = sum(TRPO_SECONDS[job.algorithm] * job.iterations for job in agents)
-    if seconds < 60:
-        return
-    each = seconds / len(agents) / 60
-    where = "of the workers' time" if scheduler else f"with {workers} at a time"
-    minutes = seconds / 60 if scheduler else max(each, seconds / 60 / workers)
-    total = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
-    log.warning("%d agents of TRPO with these parameters are not stored and will be computed: about %.1f minutes each, "
-                "%s %s. Ctrl-C ends it.", len(agents), each, total, where)  # fmt: skip
 
 
 def effort(job: Job) -> int:
@@ -155,44 +129,37 @@ def effort(job: Job) -> int:
 def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tuple[dict[Job, Record], list[Job]]:
     """Return what is stored of these agents and which of them are missing; say what no longer matches.
 
-    Damaged files of single agents are set aside if they are to be computed again (`repair`), otherwise left alone.  A
-    damaged Parquet file is an error: it is better taken from the repository again than computed.
+    Damaged files are set aside if they are to be computed again (`repair`), otherwise left alone.
     """
-    wanted = list(dict.fromkeys(jobs))
-    if store is None:
-        return {}, wanted
-    records: dict[Job, Record] = {}
-    missing: list[Job] = []
-    stale: Counter[tuple[str, str]] = Counter()
-    packed = read_packed(store, wanted)
-    for job in wanted:
+    records, missing, stale = {}, [], Counter()
+    for job in dict.fromkeys(jobs):
         try:
-            records[job] = load_record(store, job, packed)
+            if store is None:
+                raise FileNotFoundError
+            records[job] = load_record(store, job)
             continue
         except FileNotFoundError:
             pass
         except Stale:
             stale[job.algorithm, job.system] += 1
-        except DamagedPack:
-            raise
         except Damaged as damage:
             aside = f"; set aside as {set_aside(record_path(store, job)).name}" if repair else ""
             log.warning("%s%s", damage, aside)
         missing.append(job)
     for (algorithm, system), count in stale.items():
-        log.warning("%d stored %s agents on %s have numbers of another version", count, algorithm, system)
+        log.warning("%d stored %s agents on %s were computed by other code", count, algorithm, system)
     return records, missing
 
 
 def compute_here(job: Job) -> tuple[Record, dict]:
-    """Compute a record; return it with its origin."""
+    """Compute a record, with the provenance of the process that does."""
     if job.algorithm in provenance.TRPO:
-        from spaql.paper.runs import trpo
+        from spaql import trpo
 
         record = trpo.compute(job)
     else:
         record = compute(job)
-    return record, provenance.origin_of(job)
+    return record, provenance.provenance() | {"numerics": provenance.numerics(job)}
 
 
 def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[tuple[Record, dict]]:
@@ -200,9 +167,9 @@ def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> 
     # The longest first, so that no worker is left with a long one at the end.
     jobs = sorted(jobs, key=effort, reverse=True)
     if scheduler is not None:
-        yield from on_cluster(compute_here, jobs, scheduler)
+        yield from on_cluster(jobs, scheduler)
         return
-    workers = workers or os.cpu_count() or 1
+    workers = workers or os.cpu_count()
     pool = ThreadPoolExecutor(workers)
     try:
         compiled = [pool.submit(compute_here, job) for job in jobs if job.algorithm not in provenance.TRPO]
@@ -212,4 +179,19 @@ def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> 
     # Compiled code leaves Python's lock alone, so threads suffice; TRPO is Python and needs processes.
     interpreted = [job for job in jobs if job.algorithm in provenance.TRPO]
     if interpreted:
-        yield from in_processes(compute_here, interpreted, workers)
+        parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        yield from parallel(joblib.delayed(compute_here)(job) for job in interpreted)
+
+
+def on_cluster(jobs: list[Job], scheduler: str) -> Iterator[tuple[Record, dict]]:
+    """Yield the records of these agents as a Dask cluster computes them."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("a cluster needs the package distributed: pip install 'spaql[cluster]'") from error
+    with distributed.Client(scheduler) as client:
+        futures = client.map(compute_here, jobs, pure=False, retries=3)
+        try:
+            yield from (result for _, result in distributed.as_completed(futures, with_results=True))
+        finally:
+            client.cancel(futures)

@@ -1,81 +1,68 @@
-"""Records on disk: published ones packed in Parquet files, those of work in progress in one .npz file per agent.
+"""Records on disk: one .npz file an agent, under a name made of the job's parameters.
 
-A stored record holds the numbers, their digest and where they come from.  What is stored and has the numerics version
-of this code is loaded; anything else is stale; a damaged .npz file is set aside, and a damaged Parquet file is an error
-that says what to do.  `spaql pack` puts finished .npz files into the Parquet files.
+A file holds the numbers, their digest, the fingerprint of the code that computed them, and where they come from.  What
+is stored and matches is loaded; a file of other code is stale; a damaged one is set aside.
 """
 
 import contextlib
 import datetime
 import hashlib
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.paper.runs import parquet
-from spaql.paper.runs.errors import Damaged, Stale
 from spaql.paper.runs.job import Job, Record
-from spaql.paper.runs.parquet import Stored
-from spaql.paper.runs.provenance import numerics, origin_of
-from spaql.rules import HISTORY, RULES
+from spaql.paper.runs.provenance import numerics, provenance
+from spaql.rules import HISTORY, RULES, Rules
 
-FORMAT, VERSION = "stored record", 2
+FORMAT, VERSION = "stored record", 1
 
 
-def short_name(system: str) -> str:
-    """Return the name of a system without its namespace, as folders and files have it."""
-    return system.rpartition("/")[2]
+class Stale(Exception):
+    """A stored record was computed by other code."""
+
+
+class Damaged(Exception):
+    """A stored record is not what was written."""
 
 
 def record_path(store: Path, job: Job) -> Path:
-    """Return where a job's own file is: readable, and different for jobs that differ in anything."""
+    """Return where a job's record is kept: readable, and different for jobs that differ in anything."""
+    parameters = json.dumps([*job._replace(agent=0, rules=list(job.rules))])
     rules = next((name for name, known in RULES.items() if known == job.rules), "mixed")
-    every = hashlib.sha256(job.group().identity().encode()).hexdigest()[:8]
+    every = hashlib.sha256(parameters.encode()).hexdigest()[:8]
     folder = f"xi{job.xi:g}_K{job.iterations}_N{job.evaluations}_{rules}_{every}"
-    return Path(store) / short_name(job.system) / job.algorithm / folder / f"{job.agent:03d}.npz"
+    return Path(store) / job.system.rpartition("/")[2] / job.algorithm / folder / f"{job.agent:03d}.npz"
 
 
-def packed_files(store: Path, system: str) -> list[Path]:
-    """Return the Parquet files that may hold agents of a system."""
-    return sorted(Path(store).glob(f"*/{short_name(system)}.parquet"))
-
-
-def save_record(store: Path, record: Record, origin: dict[str, Any] | None = None) -> Path:
-    """Write a record to its own file; `origin` is given if another process computed it."""
+def save_record(store: Path, record: Record, source: dict | None = None) -> Path:
+    """Write a record where `load` finds it; `source` is the provenance of another process that computed it."""
     path = record_path(store, record.job)
+    path.parent.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "job": record.job.named(),
-        "record_digest": record.digest(),
+        "job": record.job._asdict() | {"rules": record.job.rules._asdict()},
+        "digest": record.digest(),
         "wall": record.wall,
-        "provenance": (origin or origin_of(record.job)) | {"date": date},
+        "provenance": {"numerics": numerics(record.job)} | (source or provenance()) | {"date": date},
     }
     arrays = {f"episode_{name}": array for name, array in record.episode.items()}
-    # One row per column: it packs better than one entry per iteration, and every count is exact as a float.
+    # A row a column: it packs better than an entry an iteration, and every count is exact as a float.
     arrays["history"] = np.array([record.history[name] for name in HISTORY.names], float)
-    arrays |= {"fresh": record.fresh, "rewards": record.rewards}
-    with contextlib.suppress(FileNotFoundError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        archive.write(path, header, arrays)
-        return path
-    # A process that packs has removed the empty folder meanwhile.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    archive.write(path, header, arrays)
+    archive.write(path, header, arrays | {"fresh": record.fresh, "rewards": record.rewards})
     return path
 
 
-def read_record(path: Path) -> Stored:
-    """Return what an agent's own file holds, whatever code computed it, or raise `Damaged`."""
+def read_record(path: Path) -> tuple[Record, dict]:
+    """Return a stored record and its header, whatever code computed it, or raise `Damaged`."""
     try:
         header, arrays = archive.read(path, FORMAT, VERSION)
-        job = Job.parse(header["job"])
+        job = Job(**header["job"] | {"rules": Rules(**header["job"]["rules"])})
         columns = check_array(arrays, "history", float, len(HISTORY.names))
         history = np.zeros(columns.shape[1], HISTORY)
         for name, column in zip(HISTORY.names, columns, strict=True):
@@ -83,73 +70,23 @@ def read_record(path: Path) -> Stored:
         start = "episode_"
         episode = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
         record = Record(job, history, arrays["fresh"], arrays["rewards"], episode, header["wall"])
-        if record.digest() != header["record_digest"]:
+        if record.digest() != header["digest"]:
             raise ValueError("its checksum does not match")
-        return Stored(record, header["provenance"])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
+    return record, header
 
 
-def read_packed(store: Path, jobs: Iterable[Job]) -> dict[Job, Stored]:
-    """Return those of these jobs' records that are packed, whatever code computed them, or raise `DamagedPack`."""
-    systems: dict[str, list[Job]] = {}
-    for job in jobs:
-        systems.setdefault(job.system, []).append(job)
-    found: dict[Job, Stored] = {}
-    for system, wanted in systems.items():
-        for path in packed_files(store, system):
-            found |= parquet.read_jobs(path, wanted)
-    return found
-
-
-def load_record(store: Path, job: Job, packed: dict[Job, Stored] | None = None) -> Record:
-    """Return the stored record of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`.
-
-    Parameters
-    ----------
-    store
-        A folder of stored results.
-    job
-        The agent.
-    packed
-        What `read_packed` returned for many jobs, this one among them, which is faster than to read one by one.
-    """
-    packed = read_packed(store, [job]) if packed is None else packed
-    if job in packed and is_current(job, packed[job].origin):
-        return packed[job].record
+def load_record(store: Path, job: Job) -> Record:
+    """Return the stored record of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`."""
     path = record_path(store, job)
-    try:
-        record, origin = read_record(path)
-    except FileNotFoundError:
-        found = read_packed(store, [job]).get(job)  # it may have been packed meanwhile
-        if found is None:
-            raise
-        record, origin = found
+    record, header = read_record(path)
     if record.job != job:
         raise Damaged(f"{path} holds another job: {record.job}")
-    if not is_current(job, origin):
-        raise Stale(
-            f"agent {job.agent} of {job.algorithm} on {job.system} in {store} has numbers of version "
-            f"{origin.get('numerics', 1)}, this code computes version {numerics(job)}"
-        )
+    computed = header["provenance"].get("numerics", 1)
+    if computed != numerics(job):
+        raise Stale(f"{path} has numbers of version {computed}, this code computes version {numerics(job)}")
     return record
-
-
-def is_current(job: Job, origin: dict[str, Any]) -> bool:
-    """Return whether a record has the version of the numbers that this code computes; the first said no version."""
-    return origin.get("numerics", 1) == numerics(job)
-
-
-def load_origin(store: Path, job: Job) -> dict[str, Any]:
-    """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`."""
-    for path in packed_files(store, job.system):
-        known = parquet.contents(path)
-        if job in known.rows and is_current(job, origin := json.loads(known.origins[known.rows[job]])):
-            return origin
-    stored = read_record(record_path(store, job))
-    if not is_current(job, stored.origin):
-        raise FileNotFoundError(f"{job} is not stored in {store} with these numbers")
-    return stored.origin
 
 
 def set_aside(path: Path) -> Path:

@@ -13,9 +13,9 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job
-from spaql.paper.runs.provenance import NUMERICS, provenance
+from spaql.paper.runs.provenance import NUMERICS
+from spaql.paper.runs.store import Damaged
 from spaql.policies.interval import Interval
 from spaql.policies.policy import Policy
 from spaql.policies.simplify import Simplified, Size
@@ -40,7 +40,7 @@ def simplified(job: Job, policy: Policy, stores: Iterable[Path], **options: Any)
     stores
         Folders of stored results.
     options
-        See `spaql.policies.simplify`.
+        See `spaql.simplifying.simplify`.
     """
     stores = list(stores)
     for store in stores:
@@ -54,7 +54,7 @@ def simplified(job: Job, policy: Policy, stores: Iterable[Path], **options: Any)
 
 def tree_path(store: Path, job: Job, options: dict[str, Any]) -> Path:
     """Return where a simplified tree is kept: readable, and another for other jobs and options."""
-    named = json.dumps([job.named(), options], sort_keys=True)
+    named = json.dumps([job._replace(rules=list(job.rules)), options], sort_keys=True)
     every = hashlib.sha256(named.encode()).hexdigest()[:8]
     return Path(store) / "policies" / f"{job.system.rpartition('/')[2]}-{job.algorithm}-{every}.npz"
 
@@ -64,14 +64,14 @@ def identity(job: Job, policy: Policy, options: dict[str, Any]) -> dict[str, Any
     digest = hashlib.sha256()
     for array in policy.tree()[:-1]:
         digest.update(np.ascontiguousarray(array).tobytes())
-    asked = {"job": job.named(), "policy": digest.hexdigest(), "options": options, "numerics": NUMERICS["policies"]}
+    asked = {"job": list(job), "policy": digest.hexdigest(), "options": options, "numerics": NUMERICS["policies"]}
     return json.loads(json.dumps(asked))
 
 
 def save_tree(path: Path, job: Job, policy: Policy, found: Simplified, options: dict[str, Any]) -> None:
     """Write a simplified tree, its trade-off curve and the returns; not the full tree, which is the policy's."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    header = {"format": FORMAT, "version": VERSION, "provenance": provenance()} | identity(job, policy, options)
+    header = {"format": FORMAT, "version": VERSION} | identity(job, policy, options)
     smaller = found.curve[:-1]
     arrays = {f"{i}_{name}": getattr(size.tree, name) for i, size in enumerate(smaller) for name in ARRAYS}
     arrays["curve"] = np.array([size[:4] for size in found.curve], float)

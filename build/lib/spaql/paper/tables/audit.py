@@ -1,4 +1,4 @@
-"""The tables of the audit: frames of `spaql.paper.audit` in, tables of the book out."""
+"""The tables of the audit: frames of `spaql.claims` and `spaql.audit` in, tables of the book out."""
 
 import math
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ import pandas as pd
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS
 from spaql.paper.audit.judge import show_ours
+from spaql.paper.labels import SYSTEM_NAMES
 from spaql.paper.tables.table import Table, between, number, plus_minus
 from spaql.policies.interval import Interval
-from spaql.systems import title
 
 
 def interval_of(row: pd.Series, column: str, digits: int = 1) -> str:
@@ -55,7 +55,7 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for _, row in frame.iterrows():
         solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} and {row.solved_fresh:.0f} of {row.agents}"
         rows.append(
-            {"system": title(row.system), "": row.algorithm, "N": str(row.N)}
+            {"system": SYSTEM_NAMES[row.system], "": row.algorithm, "N": str(row.N)}
             | {column: interval_of(row, column) for column in ("reported", "fresh", "bias")}
             | {"solved, reported and fresh": solved}
         )
@@ -95,7 +95,7 @@ def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str
         {
             "number": f"{marks[row.id]}{short[row.id]}{marks[row.id]}",
             "paper": plus_minus(row.paper, row.half, 1),
-            "system": title(row.system),
+            "system": SYSTEM_NAMES[row.system],
             "rules": row.rules,
             "N": str(row.N),
             "ours": interval_of(row, "ours"),
@@ -116,7 +116,7 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             continue
         counted = {row.counted: interval_of(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "reward": number(threshold, 0), "": algorithm}
+            {"system": SYSTEM_NAMES[system], "reward": number(threshold, 0), "": algorithm}
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
             | {"training": counted["training"], "everything": counted["all"]}
         )
@@ -129,7 +129,7 @@ def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
         both = {row.counted: row for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "": algorithm}
+            {"system": SYSTEM_NAMES[system], "": algorithm}
             | {"training": interval_of(both["training"], "rewards"), "everything": interval_of(both["all"], "rewards")}
             | {"K": number(both["all"].iterations, 0)}
         )

@@ -9,13 +9,13 @@ from IPython.display import Markdown
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.figures.style import present
 from spaql.paper.frames import finals
+from spaql.paper.labels import SYSTEM_NAMES
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
-from spaql.paper.statistics import Comparison
+from spaql.paper.statistics import SOLVED, Comparison
 from spaql.paper.studies import LEARNERS, LONG_RUNS, SCALES, XI_STUDY, scale_of
 from spaql.paper.tables.table import Table, number, p_value, plus_minus, spread
 from spaql.policies.interval import paper_interval
-from spaql.systems import solved_at, title
 
 
 def welch_sentence(first: str, second: str, comparison: Comparison) -> str:
@@ -57,22 +57,8 @@ def results_table(records: Iterable[Record], caption: str, name: str) -> Table:
     return Table(table, caption, name)
 
 
-def solved_table(frame: pd.DataFrame, caption: str, name: str, perfect: float = 200.0) -> Table:
-    """Return how many agents solve a system, and how many are perfect.
-
-    Parameters
-    ----------
-    frame
-        From `frames.finals`, of one system that Gymnasium's registry has a threshold for.
-    caption, name
-        Of the table.
-    perfect
-        The greatest return that an episode can have.
-    """
-    (system,) = frame.system.unique()
-    solved = solved_at(system)
-    if solved is None:
-        raise ValueError(f"Gymnasium's registry does not say when {system} is solved")
+def solved_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how many agents solve CartPole, and how many are perfect."""
     rows = []
     for algorithm in present(frame):
         mine = frame[frame.algorithm == algorithm]
@@ -80,10 +66,10 @@ def solved_table(frame: pd.DataFrame, caption: str, name: str, perfect: float = 
             {
                 "": algorithm,
                 "agents": len(mine),
-                "solve it": (mine.rewards >= solved).sum(),
-                f"at {perfect:g}": (mine.rewards == perfect).sum(),
-                "solve it, fresh": (mine.fresh >= solved).sum(),
-                f"at {perfect:g}, fresh": (mine.fresh == perfect).sum(),
+                "solve it": (mine.rewards >= SOLVED).sum(),
+                "at 200": (mine.rewards == 200).sum(),
+                "solve it, fresh": (mine.fresh >= SOLVED).sum(),
+                "at 200, fresh": (mine.fresh == 200).sum(),
             }
         )
     return Table(pd.DataFrame(rows).astype(str), caption, name)
@@ -97,7 +83,7 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             mine = group[group.algorithm == algorithm]
             rows.append(
                 {
-                    "system": title(system),
+                    "system": SYSTEM_NAMES[system],
                     "": algorithm,
                     "reward": spread(mine.rewards, 1),
                     "fresh": spread(mine.fresh, 1),
@@ -117,7 +103,7 @@ def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         means = intervals.map(lambda interval: interval.mean)
         rows.append(
             {
-                "system": title(system),
+                "system": SYSTEM_NAMES.get(system, system),
                 "algorithm": algorithm,
                 "mean over ξ": number(means.mean(), 1),
                 "spread over ξ": number(means.std(ddof=0), 1),
@@ -136,7 +122,7 @@ def parameter_table(study: str, caption: str, name: str) -> Table:
     rows = [("Episode length H", 200), ("Training iterations K", plan["iterations"]), ("Agents", plan["agents"])]
     by_count: dict[int, list[str]] = {}
     for system, count in plan["evaluations"].items():
-        by_count.setdefault(count, []).append(title(system))
+        by_count.setdefault(count, []).append(SYSTEM_NAMES[system])
     for count, systems in by_count.items():
         which = f" ({'; '.join(systems)})" if len(by_count) > 1 else ""
         rows.append((f"Evaluation rollouts N{which}", count))
@@ -144,7 +130,7 @@ def parameter_table(study: str, caption: str, name: str) -> Table:
         rows.append(("Values of ξ", ", ".join(f"{xi:g}" for xi in plan["xis"])))
     else:
         for system, xis in plan["xis"].items():
-            rows.append((f"ξ ({title(system)})", ", ".join(f"{name} {xi:g}" for name, xi in xis.items())))
+            rows.append((f"ξ ({SYSTEM_NAMES[system]})", ", ".join(f"{name} {xi:g}" for name, xi in xis.items())))
     return Table(pd.DataFrame(rows, columns=["parameter", "value"]).astype(str), caption, name)
 
 
@@ -165,13 +151,13 @@ def enumerate_values(values: Iterable) -> str:
 
 
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Return one row per algorithm and system: with which parameters its agents were trained, and what it took."""
-    frame = pd.DataFrame([vars(record.job) | {"wall": record.wall} for record in records])
+    """Return a row an algorithm and system: with which parameters its agents were trained, and what it took."""
+    frame = pd.DataFrame([record.job._asdict() | {"wall": record.wall} for record in records])
     rows = []
     for (system, algorithm), group in frame.groupby(["system", "algorithm"], sort=False):
         rows.append(
             {
-                "system": title(system),
+                "system": SYSTEM_NAMES.get(system, system),
                 "algorithm": algorithm,
                 "ξ": enumerate_values(sorted(group.xi)) if algorithm in LEARNERS else "",
                 "agents": f"{group.agent.nunique()}" + (" for each ξ" if group.xi.nunique() > 1 else ""),
