@@ -35,7 +35,7 @@ reproduce: $(READY)
 
 # The policies of the book's explorer, from the stored runs.
 explorer: $(READY)
-	$(BIN)/python -c 'from spaql.paper.book.explorer import paper_policies, write; write("book/explorer/policies.js", paper_policies())'
+	$(BIN)/python -c 'from spaql.paper.book.explorer import paper_policies, write_policies; write_policies("book/explorer/policies.js", paper_policies())'
 
 bench: $(READY)
 	$(BIN)/spaql bench
@@ -43,6 +43,7 @@ bench: $(READY)
 lint: $(TESTING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(TESTING)
 	$(BIN)/ruff check --fix .

@@ -20,7 +20,7 @@ from spaql.partition import copy as copy_partition
 from spaql.progress import progress
 from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
 from spaql.spaces import standardise, to_box
-from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of
+from spaql.systems import CompiledWorld, compiled_world, episode_limit, make_env, space_of, system_of
 from spaql.systems.interpreted import InterpretedWorld, do_nothing
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ class Agent:
                 self._world.stream = stream
         return rewards
 
-    def _make_world(self, env_seed: int):
+    def _make_world(self, env_seed: int) -> CompiledWorld | InterpretedWorld:
         """The compiled twin of the environment if there is one, else the environment itself."""
         raw_first = self.rules.first_observation == "raw"
         world = compiled_world(self.env, self._space, env_seed, raw_first)

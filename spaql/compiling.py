@@ -144,8 +144,10 @@ def _is_private(folder: Path) -> bool:
 @functools.cache
 def _sources() -> bytes:
     """Return the text that all machine code is made of."""
-    kernels = ("compiling", "partition", "rules", "spaces", "updates", "loop", "systems/__init__", "systems/arithmetic")
-    kernels += ("policies/tree", "policies/policy", "policies/play")
+    kernels = (
+        *("compiling", "partition", "rules", "spaces", "updates", "loop"),
+        *("systems/__init__", "systems/arithmetic", "policies/tree", "policies/policy", "policies/play"),
+    )
     return b"".join((PACKAGE / f"{name}.py").read_bytes() for name in kernels)
 
 

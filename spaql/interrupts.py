@@ -14,7 +14,7 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
     """
     come: list[bool] = []
 
-    def check():
+    def check() -> None:
         if come:
             raise KeyboardInterrupt
 

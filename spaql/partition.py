@@ -16,6 +16,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spaql.compiling import either, entry, inlined, inner, joined, records
 
@@ -49,7 +50,7 @@ class Partition(NamedTuple):
     """A partition, or the forest of AQL's; `counts` holds how many balls, cells, arms and splits there are."""
 
     balls: np.ndarray
-    low: np.ndarray  # lower bounds of each ball's actions, a row a ball
+    low: np.ndarray  # lower bounds of each ball's actions, one row per ball
     high: np.ndarray  # upper bounds; for discrete actions the index after the last
     cells: np.ndarray
     counts: np.ndarray
@@ -59,15 +60,15 @@ class Partition(NamedTuple):
 BALLS, CELLS, ARMS, SPLITS = range(4)
 
 
-def new_partition(roots: int, dimensions: int, low, high, q: float) -> Partition:
+def new_partition(roots: int, dimensions: int, low: ArrayLike, high: ArrayLike, q: float) -> Partition:
     """Return a forest of `roots` trees of one ball each, with actions between `low` and `high` and the estimate `q`."""
     balls, cells = records(roots, BALL), records(roots, CELL)
     every = np.arange(roots)
     balls["q"], balls["cell"], balls["next"] = q, every, NONE
     cells["children"] = cells["parent"] = NONE
     cells["best"] = cells["own"] = cells["first"] = every
-    low, high = (np.tile(np.asarray(bound, float), (roots, 1)) for bound in (low, high))
-    return Partition(balls, low, high, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
+    lows, highs = (np.tile(np.asarray(bound, float), (roots, 1)) for bound in (low, high))
+    return Partition(balls, lows, highs, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
 
 
 @either

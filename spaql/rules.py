@@ -106,3 +106,4 @@ HISTORY = np.dtype(
     ],
     align=True,
 )
+COLUMNS = HISTORY.names or ()

@@ -108,6 +108,7 @@ def test_no_lock_names_torch_or_cuda():
     assert not {"stable-baselines3", "sb3-contrib"} & locked(BOOK, TESTS).keys(), "these need torch"
 
 
+@pytest.mark.slow
 def test_what_is_installed_fits_together():
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -156,6 +157,7 @@ def test_the_workflow_builds_on_what_the_readme_names():
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in uses), "actions are named by commit"
 
 
+@pytest.mark.slow
 def test_the_readmes_examples_run_as_printed(tmp_path):
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(examples) == 4

@@ -49,6 +49,7 @@ def imports(path):
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+KERNELS = ("begin", "step", "observe")  # of a system's file, which `register` hands to the compiler
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -59,6 +60,39 @@ def test_wings_import_downwards_only(path):
             assert wing(imported) <= wing(module), imported
         elif wing(module) < 2 and imported.split(".")[0] not in sys.stdlib_module_names:
             assert imported.split(".")[0] in CORE, imported
+
+
+def functions(path):
+    """The functions and methods of a file."""
+    return [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_function_says_its_types_but_kernels(path):
+    """What is compiled has the types that the compiler finds; mypy asks for all types where nothing is compiled."""
+    compiled = {"inner", "inlined", "either", "entry", "overload"}
+    for function in functions(path):
+        marks = (getattr(mark, "func", mark) for mark in function.decorator_list)
+        if compiled & {getattr(mark, "id", "") for mark in marks}:
+            continue
+        if path.parent == PACKAGE / "systems" and not function.returns and function.name in KERNELS:
+            continue
+        given = function.args
+        named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+        untyped = [one.arg for one in named if one.annotation is None and one.arg not in ("self", "cls")]
+        assert not untyped, f"{function.name}: {untyped}"
+        assert function.returns or function.name == "__init__", function.name
+
+
+def test_a_name_means_one_thing():
+    """No two modules define a public function of the same name; the systems share the names of their protocol."""
+    found = {}
+    for path in FILES:
+        place = "spaql/systems" if path.parent == PACKAGE / "systems" else str(path.relative_to(PACKAGE))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, set()).add(place)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
 def test_importing_the_algorithms_imports_nothing_heavy():

@@ -1,6 +1,6 @@
 "use strict";
 // The policy explorer: maps of policies, and the systems simulated under them.  It needs SPAQL_POLICIES (policies.js,
-// written by spaql.paper.book.explorer.write), SPAQL_SYSTEMS (the files of systems/) and an element with the id
+// written by spaql.paper.book.explorer.write_policies), SPAQL_SYSTEMS (the files of systems/) and an element with the id
 // "spaql-explorer"; nothing is loaded from anywhere.
 
 const spaqlExplorer = (() => {

@@ -7,20 +7,30 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.algorithms import AQL, SPAQL
+from spaql.algorithms import SPAQL
 from spaql.compiling import either
-from spaql.paper.runs.job import ALGORITHMS
+from spaql.paper.runs.job import make_agent
 from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import LONG_RUNS, TRPO_RUNS, make_jobs
 from spaql.policies.play import world_of
 from spaql.progress import progress
-from spaql.systems import episode_limit, make_env, reset, room, space_of, step
+from spaql.systems import REGISTRY, episode_limit, make_env, reset, room, space_of, step
+
+COMPARED = ("Pendulum-v1", "CartPole-v0")  # the systems of the long runs that are measured
+BOUNDS = {"AQL": 4.0, "SPAQL": 2.0, "SPAQL-TS": 2.0}  # of a step, in steps of random rollouts
+MEMORY = {("AQL", "Pendulum-v1")}  # the algorithm and system whose memory is measured
+AGAINST_GYMNASIUM = {("SPAQL", "Pendulum-v1")}  # those that are measured against Gymnasium's own step
+
+Row = tuple[str, str, str, bool]  # what was measured, the figure, the bound, and whether it holds
+Result = TypeVar("Result")
 
 
 @either
@@ -44,7 +54,7 @@ def random_rollouts(world, starts, limit, rng):
     return steps, total
 
 
-def seconds(function: Callable) -> tuple[float, object]:
+def seconds(function: Callable[[], Result]) -> tuple[float, Result]:
     """Return the wall time a call took, and its result."""
     before = time.perf_counter()
     result = function()
@@ -75,7 +85,7 @@ def learning_step(agent: Agent, iterations: int, evaluations: int) -> float:
     done = len(agent.history)
     wall, _ = seconds(lambda: agent.learn(iterations, evaluations))
     history = agent.history[done:]
-    return wall / (history.steps.sum() + history.evaluation_steps.sum())
+    return wall / (history["steps"].sum() + history["evaluation_steps"].sum())
 
 
 def second_start() -> float:
@@ -90,7 +100,7 @@ def parallel_speed() -> float:
     """Return how much faster two threads compute some agents than one."""
     jobs = make_jobs(["SPAQL"], ["Pendulum-v1", "CartPole-v0"], [4], agents=10, iterations=300, evaluations=20)
     run(jobs[:1] + jobs[-1:], store=None, progress_bar=False)
-    one, two = (seconds(lambda w=w: run(jobs, workers=w, store=None, progress_bar=False))[0] for w in (1, 2))
+    one, two = (seconds(partial(run, jobs, workers=count, store=None, progress_bar=False))[0] for count in (1, 2))
     return one / two
 
 
@@ -116,7 +126,7 @@ def trpo_speed(env_id: str, iterations: int = 4) -> tuple[float, float, dict[str
         spent = {"environments": 0.0, "updates": 0.0}
         clocked(env, "step_wait", spent, "environments")
         clocked(agent, "train", spent, "updates")
-        wall, _ = seconds(lambda agent=agent: agent.learn(samples))
+        wall, _ = seconds(partial(agent.learn, samples))
         pace.append(samples / wall)
     shares = {name: part / wall for name, part in spent.items()}
     return pace[1], pace[0], shares | {"policy and bookkeeping": 1.0 - sum(shares.values())}
@@ -126,7 +136,7 @@ def clocked(owner: object, method: str, spent: dict[str, float], name: str) -> N
     """Let every call of a method add its wall time to `spent`."""
     original = getattr(owner, method)
 
-    def timed(*arguments):
+    def timed(*arguments: Any) -> Any:
         wall, result = seconds(lambda: original(*arguments))
         spent[name] += wall
         return result
@@ -134,29 +144,36 @@ def clocked(owner: object, method: str, spent: dict[str, float], name: str) -> N
     setattr(owner, method, timed)
 
 
-def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
-    """Measure; yield what was measured, the figure, the bound, and whether it holds."""
-    for env_id in ("Pendulum-v1", "CartPole-v0"):
-        base, evaluations = random_step(env_id), LONG_RUNS["evaluations"][env_id]
-        for name, xi in LONG_RUNS["xis"][env_id].items():
-            algorithm = ALGORITHMS[name]
-            algorithm(env_id, xi=xi, seed=0).learn(2, 2)  # so that nothing compiles while the clock runs
-            agent = algorithm(env_id, xi=xi, seed=0)
-            pace = learning_step(agent, iterations, evaluations)
-            bound = 4.0 if algorithm is AQL else 2.0
-            what = f"{algorithm.__name__} on {env_id}: a step, against a step of random rollouts ({base * 1e9:.0f} ns)"
-            yield what, f"{pace / base:.2f}×", f"≤ {bound:g}×", pace / base <= bound
-            if algorithm is AQL and env_id == "Pendulum-v1":
-                megabytes = sum(array.nbytes for array in agent._trainee[:-1]) / 1e6
-                yield (
-                    f"AQL on {env_id}: memory of {agent.arms:,} arms",
-                    f"{megabytes:.0f} MB",
-                    "≤ 60 MB",
-                    megabytes <= 60,
-                )
-            if algorithm is SPAQL and env_id == "Pendulum-v1":
-                ratio = gymnasium_step(env_id) / pace
-                yield f"SPAQL on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
+def other_systems() -> list[str]:
+    """Return the first id of each registered system that the paper's long runs do not have."""
+    systems = (system for system in REGISTRY.values() if not set(system.titles) & set(LONG_RUNS.systems))
+    return [next(iter(system.titles)) for system in systems if system.titles]
+
+
+def learning_rows(name: str, env_id: str, xi: float, iterations: int, evaluations: int, base: float) -> Iterator[Row]:
+    """Measure an algorithm on a system, against a step of random rollouts that takes `base` seconds."""
+    make_agent(name, env_id, xi, seed=0).learn(2, 2)  # so that nothing compiles while the clock runs
+    agent = make_agent(name, env_id, xi, seed=0)
+    pace, bound = learning_step(agent, iterations, evaluations), BOUNDS[name]
+    what = f"{name} on {env_id}: a step, against a step of random rollouts ({base * 1e9:.0f} ns)"
+    yield what, f"{pace / base:.2f}×", f"≤ {bound:g}×", pace / base <= bound
+    if (name, env_id) in MEMORY:
+        megabytes = sum(array.nbytes for array in agent._trainee[:-1]) / 1e6
+        what = f"{name} on {env_id}: memory of {agent.arms:,} arms"
+        yield what, f"{megabytes:.0f} MB", "≤ 60 MB", megabytes <= 60
+    if (name, env_id) in AGAINST_GYMNASIUM:
+        ratio = gymnasium_step(env_id) / pace
+        yield f"{name} on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
+
+
+def rows(iterations: int = 2000) -> Iterator[Row]:
+    """Measure, row by row."""
+    for env_id in COMPARED:
+        base, evaluations = random_step(env_id), LONG_RUNS.evaluations[env_id]
+        for name, xi in LONG_RUNS.xis[env_id].items():
+            yield from learning_rows(name, env_id, xi, iterations, evaluations, base)
+    for env_id in other_systems():
+        yield from learning_rows("SPAQL", env_id, 1.0, iterations, 20, random_step(env_id))
     early = late = 0.0
     for seed in range(5):
         agent = SPAQL("Pendulum-v1", xi=4, seed=seed).learn(50)
@@ -175,7 +192,7 @@ def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
     start = second_start()
     yield "second start of a process, to the end of one Pendulum iteration", f"{start:.1f} s", "≤ 3 s", start <= 3
     if importlib.util.find_spec("sb3_contrib") is not None:
-        for env_id in TRPO_RUNS["systems"]:
+        for env_id in TRPO_RUNS.systems:
             ours, theirs, shares = trpo_speed(env_id)
             went = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
             yield (
@@ -186,7 +203,7 @@ def rows(iterations: int = 2000) -> Iterator[tuple[str, str, str, bool]]:
             )
 
 
-def markdown(measured: list[list]) -> str:
+def markdown(measured: Iterable[Sequence[Any]]) -> str:
     """Return the table of what was measured."""
     lines = ["| what | measured | bound | |", "|---|---|---|---|"]
     for what, figure, bound, holds in measured:
@@ -194,7 +211,7 @@ def markdown(measured: list[list]) -> str:
     return "\n".join(lines)
 
 
-def main(record: bool = False) -> None:
+def print_bench(record: bool = False) -> None:
     """Measure with a progress bar and print the table; if told to, keep it where the book finds it."""
     measured = []
     with progress(0, "bench", unit="row") as bar:

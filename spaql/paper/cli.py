@@ -8,6 +8,8 @@ from pathlib import Path
 from spaql import __version__
 from spaql.paper.terminal import one_sentence, speak_plainly
 
+STUDIES = ("xi", "long", "trpo", "ablation", "readings")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
@@ -19,11 +21,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     command = commands.add_parser("bench", help="measure the speed, as ratios within one run")
     command.add_argument("--record", action="store_true", help="keep the table with the results, for the book")
-    command.set_defaults(run=bench)
+    command.set_defaults(run=bench_command)
 
     command = commands.add_parser("claims", help="print the paper's claims with their verdicts")
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.set_defaults(run=claims)
+    command.set_defaults(run=claims_command)
 
     command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
     command.add_argument(
@@ -35,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo", "ablation"),
+        choices=STUDIES,
         help="which of them, may be given several times (default: xi and long; trpo takes hours)",
     )
     command.add_argument(
@@ -46,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--against", type=Path, help="folder of other results to compare these with")
     command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
     command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
-    command.set_defaults(run=reproduce)
+    command.set_defaults(run=reproduce_command)
 
     command = commands.add_parser("run", help="run a notebook with other parameters")
     command.add_argument("notebook", help="a path, or the beginning of a notebook's name, as 02")
@@ -60,11 +62,11 @@ def main(arguments: list[str] | None = None) -> None:
         help="set what -p does not for this scale (default: paper, which loads what is stored)",
     )
     command.add_argument("--output", type=Path, help="the executed notebook (default: in _build/runs)")
-    command.set_defaults(run=run_notebook)
+    command.set_defaults(run=run_command)
 
     command = commands.add_parser("pack", help="put finished agents' own files into Parquet files")
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.set_defaults(run=pack)
+    command.set_defaults(run=pack_command)
 
     command = commands.add_parser("verify", help="compute a sample of the stored agents again, and compare")
     command.add_argument("--agents", type=positive, help="how many in all (default: one of each group)")
@@ -72,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--study",
         action="append",
-        choices=("xi", "long", "trpo", "ablation"),
+        choices=STUDIES,
         help="which of them, may be given several times (default: all but trpo, whose agents take minutes each)",
     )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
@@ -82,11 +84,11 @@ def main(arguments: list[str] | None = None) -> None:
         action="store_true",
         help="add the outcome to the log of attestations, and a new machine's canaries",
     )
-    command.set_defaults(run=verify)
+    command.set_defaults(run=verify_command)
 
     options = vars(parser.parse_args(arguments))
     command = options.pop("run")
-    with one_sentence(command.__name__.removesuffix("_notebook")):
+    with one_sentence(command.__name__.removesuffix("_command")):
         command(**options)
 
 
@@ -104,14 +106,14 @@ def existing(folder: Path) -> Path:
     return folder
 
 
-def bench(record: bool) -> None:
+def bench_command(record: bool) -> None:
     """Print the table of speeds, and keep it if told to."""
-    from spaql.paper.bench import main
+    from spaql.paper.bench import print_bench
 
-    main(record)
+    print_bench(record)
 
 
-def claims(store: Path | None) -> None:
+def claims_command(store: Path | None) -> None:
     """Print the table of verdicts."""
     from spaql.paper.audit.judge import as_text, verdicts
     from spaql.paper.runs.provenance import default_store
@@ -123,7 +125,7 @@ def claims(store: Path | None) -> None:
         raise ValueError(f"no claim could be judged: {store} holds none of the paper's results")
 
 
-def pack(store: Path | None) -> None:
+def pack_command(store: Path | None) -> None:
     """Pack finished records, and say what was done."""
     from spaql.paper.runs.pack import pack
     from spaql.paper.runs.provenance import default_store
@@ -135,7 +137,7 @@ def pack(store: Path | None) -> None:
         raise SystemExit(f"{done.left:,} files were left as they are, for the reasons given above.")
 
 
-def verify(
+def verify_command(
     agents: int | None, seed: int, study: list[str] | None, store: Path | None, workers: int | None, record: bool
 ) -> None:
     """Compute stored agents and canaries again, say whether they are the same, and write it down if told to."""
@@ -174,7 +176,7 @@ def verify(
         raise SystemExit("\n".join(["spaql verify found differences:", *wrong]))
 
 
-def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
+def run_command(notebook: str, parameter: list[list[str]], scale: str, output: Path | None) -> None:
     """Run a notebook, and say where the result is."""
     from spaql.paper.book.rerun import read_value, run_notebook
 
@@ -182,7 +184,7 @@ def run_notebook(notebook: str, parameter: list[list[str]], scale: str, output: 
     print(f"The executed notebook: {path}")
 
 
-def reproduce(
+def reproduce_command(
     scale: str,
     study: list[str] | None,
     store: Path | None,

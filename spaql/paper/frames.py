@@ -6,7 +6,7 @@ import pandas as pd
 
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import scale_of
-from spaql.rules import HISTORY
+from spaql.rules import COLUMNS
 
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:
@@ -14,7 +14,7 @@ def histories(records: Iterable[Record]) -> pd.DataFrame:
     records = list(records)
     frames = []
     for record in records:
-        frame = pd.DataFrame({name: record.history[name] for name in HISTORY.names})
+        frame = pd.DataFrame({name: record.history[name] for name in COLUMNS})
         frame.insert(0, "iteration", range(1, len(frame) + 1))
         for name in ("agent", "xi", "system", "algorithm"):
             frame.insert(0, name, getattr(record.job, name))

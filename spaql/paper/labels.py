@@ -37,7 +37,7 @@ OTHERS = (  # styles of what is no algorithm of the book's
 SYSTEM_NAMES = {env_id: title(env_id) for system in REGISTRY.values() for env_id in system.titles}
 
 
-def family(env_id: str) -> str:
+def system_name(env_id: str) -> str:
     """Return the name of the system that an environment is a variant of; its id if no system knows it."""
     system = system_called(env_id)
     return env_id if system is None else system.name
@@ -45,7 +45,7 @@ def family(env_id: str) -> str:
 
 def variant(env_id: str) -> str:
     """Return what an environment's title adds to the name of its system: "five torques", or nothing."""
-    return title(env_id).removeprefix(family(env_id)).lstrip(",- ")
+    return title(env_id).removeprefix(system_name(env_id)).lstrip(",- ")
 
 
 def formulas(observed: Sequence[str]) -> dict[str, str]:

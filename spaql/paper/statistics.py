@@ -1,8 +1,8 @@
 """Intervals and tests: pure functions of arrays with one number per agent."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spaql.policies.interval import Interval, numbers, paper_interval
+
+Name = TypeVar("Name", bound=Hashable)  # of a pair of groups
 
 
 def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
@@ -31,7 +33,7 @@ def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -
 
 def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.95) -> Interval:
     """Return an estimate with the bootstrap's percentile interval; infinite values (never reached) take part."""
-    low, high = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
+    low, high = np.quantile(np.asarray(resampled, float), [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     return Interval(float(estimate), float(low), float(high))
 
 
@@ -61,7 +63,7 @@ def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
     return Comparison(difference, float(low), float(high), float(test.pvalue), float(test.pvalue), improvement)
 
 
-def welch_holm(pairs: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, Comparison]:
+def welch_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
     """Compare several pairs of groups, with Holm's correction of the p-values."""
     compared = {name: welch(*pair) for name, pair in pairs.items()}
     corrected = holm([comparison.p for comparison in compared.values()])
@@ -70,10 +72,10 @@ def welch_holm(pairs: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> dict[str, Co
 
 def holm(p: Sequence[float]) -> list[float]:
     """Return p-values corrected by Holm's step-down method: the k-th smallest times (m - k + 1), never decreasing."""
-    p = np.asarray(p, float)
-    order = np.argsort(p, kind="stable")
-    corrected = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
-    result = np.empty(p.size)
+    given = np.asarray(p, float)
+    order = np.argsort(given, kind="stable")
+    corrected = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(given.size, 0, -1)))
+    result = np.empty(given.size)
     result[order] = corrected
     return result.tolist()
 

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -16,37 +16,108 @@ from spaql.systems import make_env, system_of
 
 SEED = 2020  # the root seed of the paper's runs
 
-
-XIS = (0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160)
-
 LEARNERS = ("AQL", "SPAQL", "SPAQL-TS")
 
-XI_STUDY = {  # the effect of ξ: every learner with every ξ
-    "systems": ("Pendulum-v1", "spaql/PendulumScaled-v1", "CartPole-v0"),
-    "xis": XIS,
-    "iterations": 100,
-    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumScaled-v1": 20, "CartPole-v0": 20},
-    "agents": 20,
-}
 
-LONG_RUNS = {  # the ξ found best for each learner; the text names none for the discrete Pendulum, which gets Pendulum's
-    "systems": ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
-    "xis": {
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Study:
+    """Agents on several systems; `cells` says which algorithms run on a system, and with which ξ."""
+
+    systems: tuple[str, ...]
+    iterations: int  # K
+    evaluations: Mapping[str, int]  # N of each system
+    agents: int
+    fresh: int = FRESH
+    record: bool = True
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class XiStudy(Study):
+    """Every learner with every ξ, beside Random."""
+
+    xis: tuple[float, ...]
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [("Random", 0), *itertools.product(LEARNERS, self.xis)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LongRuns(Study):
+    """Every learner with one ξ for each system, beside Random."""
+
+    xis: Mapping[str, Mapping[str, float]]  # by system and learner
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [("Random", 0), *self.xis[system].items()]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrpoRuns(Study):
+    """TRPO, which has no ξ."""
+
+    def cells(self, system: str) -> list[tuple[str, float]]:
+        return [(algorithm, 0) for algorithm in provenance.TRPO]
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Long runs with something changed: learners under each of some sets of rules (see `SWITCHES`)."""
+
+    systems: tuple[str, ...]
+    rules: tuple[str, ...]
+    learners: tuple[str, ...] = LEARNERS
+    xi: float | None = None  # the long runs' if not given, as N; K is the ablation's
+    evaluations: int | None = None
+    iterations: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """The long runs with other rules or another N, part by part."""
+
+    parts: tuple[Part, ...]
+    like: Mapping[str, str]  # a system that the long runs do not have, and the one of theirs whose ξ and N it gets
+    iterations: int
+    agents: int
+    fresh: int = FRESH
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the paper ran
+
+XI_STUDY = XiStudy(  # the effect of ξ
+    systems=("Pendulum-v1", "spaql/PendulumScaled-v1", "CartPole-v0"),
+    xis=(0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160),
+    iterations=100,
+    evaluations={"Pendulum-v1": 20, "spaql/PendulumScaled-v1": 20, "CartPole-v0": 20},
+    agents=20,
+    record=False,
+)
+
+LONG_RUNS = LongRuns(  # the ξ found best for each learner; the text names none for the discrete Pendulum: Pendulum's
+    systems=("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
+    xis={
         "Pendulum-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
         "spaql/PendulumDiscrete-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
         "CartPole-v0": {"AQL": 120, "SPAQL": 20, "SPAQL-TS": 20},
     },
-    "iterations": 2000,
-    "evaluations": {"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
-    "agents": 20,
-}
+    iterations=2000,
+    evaluations={"Pendulum-v1": 20, "spaql/PendulumDiscrete-v1": 20, "CartPole-v0": 100},
+    agents=20,
+)
 
-TRPO_RUNS = {  # an iteration of TRPO is 4,000 samples; N does not apply
-    "systems": ("Pendulum-v1", "CartPole-v0"),
-    "iterations": 100,
-    "evaluations": {"Pendulum-v1": 1, "CartPole-v0": 1},
-    "agents": 20,
-}
+TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
+    systems=("Pendulum-v1", "CartPole-v0"),
+    iterations=100,
+    evaluations={"Pendulum-v1": 1, "CartPole-v0": 1},
+    agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the audit adds
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
 SWITCHES = {
@@ -54,96 +125,213 @@ SWITCHES = {
 } | RULES
 
 # The rules that an algorithm has no use for.
-UNUSED = {"AQL": {"distance", "heating", "reset", "normalisation"}, "SPAQL": {"distance"}, "SPAQL-TS": set()}
-
-ABLATION = {  # the long runs under other rules (each alone, then all), with another N, and the ξ study's 0 on CartPole
-    "parts": (
-        {"systems": ("Pendulum-v1", "CartPole-v0"), "rules": (*Rules._fields, "released")},
-        {"systems": ("CartPole-v0",), "rules": ("ties", "released"), "xi": 0, "iterations": 100, "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("released",), "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL", "SPAQL-TS"), "evaluations": 20},
-        {"systems": ("CartPole-v0",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
-        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 5},
-        {"systems": ("Pendulum-v1",), "rules": ("paper",), "learners": ("SPAQL",), "evaluations": 100},
-        {"systems": ("spaql/Pendulum-v0",), "rules": ("released",)},
-    ),
-    "like": {"spaql/Pendulum-v0": "Pendulum-v1"},  # whose ξ and N it gets
-    "iterations": 2000,
-    "agents": 20,
+UNUSED: dict[str, set[str]] = {
+    "AQL": {"distance", "heating", "reset", "normalisation"},
+    "SPAQL": {"distance"},
+    "SPAQL-TS": set(),
 }
 
-# What a smaller scale replaces.
-SCALES: dict[str, dict[str, dict[str, Any]]] = {
-    "paper": {"xi": {}, "long": {}, "trpo": {}, "ablation": {}},
+ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
+    parts=(
+        Part(("Pendulum-v1", "CartPole-v0"), (*Rules._fields, "released")),
+        Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
+        Part(("CartPole-v0",), ("released",), evaluations=20),
+        Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
+        Part(("CartPole-v0",), ("paper",), ("SPAQL",), evaluations=5),
+        Part(("Pendulum-v1",), ("paper",), ("SPAQL",), evaluations=5),
+        Part(("Pendulum-v1",), ("paper",), ("SPAQL",), evaluations=100),
+        Part(("spaql/Pendulum-v0",), ("released",)),
+    ),
+    like={"spaql/Pendulum-v0": "Pendulum-v1"},
+    iterations=2000,
+    agents=20,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """One way to read what the paper ran on Pendulum; the defaults are the text's.
+
+    The authors' released program differs from the text in some of these, and does not settle others: with actions given
+    as plain numbers its pendulum would have got half the torque.
+    """
+
+    torque: int = 2  # the greatest that reaches the pendulum, in Nm
+    starts: str = "independent"  # or "shared" by all agents of a group
+    rules: str = "paper"
+    dynamics: str = "v1"  # of Gymnasium's Pendulum; the program's was v0
+
+    def system(self, kind: str) -> str:
+        """Return the id of a kind of pendulum, as "Pendulum" or "PendulumDiscrete", in this reading."""
+        name = f"{kind}{'Half' if self.torque == 1 else ''}-{self.dynamics}"
+        return name if name in gym.registry else f"spaql/{name}"
+
+
+READINGS = {
+    "torque": Reading(torque=1),
+    "torque, starts": Reading(torque=1, starts="shared"),
+    "torque, rules": Reading(torque=1, rules="released"),
+    "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
+    "starts": Reading(starts="shared"),
+    "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
+    "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
+    "rules": Reading(rules="released"),
+    "dynamics": Reading(dynamics="v0"),
+    "torque, dynamics": Reading(torque=1, dynamics="v0"),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingsStudy:
+    """The long runs on Pendulum, and its study of ξ, under readings of the experiment."""
+
+    readings: Mapping[str, Reading]
+    kinds: Mapping[str, str]  # of pendulums, and the system of the long runs whose ξ and N they get
+    xi_readings: tuple[str, ...]  # of which the study of ξ is run, too
+    xi_kinds: tuple[str, ...]
+    iterations: int
+    xi_iterations: int
+    agents: int
+    roots: int  # how many root seeds where starts are shared, so that the luck of one sequence of starts shows
+    fresh: int = FRESH
+
+
+READINGS_STUDY = ReadingsStudy(
+    readings=READINGS,
+    kinds={"Pendulum": "Pendulum-v1", "PendulumDiscrete": "spaql/PendulumDiscrete-v1"},
+    xi_readings=("torque", "torque, starts", "all"),
+    xi_kinds=("Pendulum", "PendulumScaled"),
+    iterations=2000,
+    xi_iterations=100,
+    agents=20,
+    roots=3,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same at smaller scales
+
+SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
+    "paper": {
+        "xi": XI_STUDY,
+        "long": LONG_RUNS,
+        "trpo": TRPO_RUNS,
+        "ablation": ABLATION,
+        "readings": READINGS_STUDY,
+    },
     "quick": {
-        "xi": {"agents": 10},
-        "long": {"agents": 10, "iterations": 1000},
-        "trpo": {"agents": 2, "iterations": 5},
-        "ablation": {"agents": 10, "iterations": 1000},
+        "xi": dataclasses.replace(XI_STUDY, agents=10),
+        "long": dataclasses.replace(LONG_RUNS, agents=10, iterations=1000),
+        "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
+        "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
+        "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
     },
     "smoke": {
-        "xi": {"agents": 2, "iterations": 4, "xis": (0, 4, 160), "fresh": 20},
-        "long": {"agents": 2, "iterations": 10, "fresh": 20},
-        "trpo": {"agents": 2, "iterations": 1, "fresh": 20},
-        "ablation": {"agents": 2, "iterations": 10, "fresh": 20},
+        "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
+        "long": dataclasses.replace(LONG_RUNS, agents=2, iterations=10, fresh=20),
+        "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
+        "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
+        "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
     },
 }
+
+
+def scale_changes(study: str, scale: str) -> dict[str, Any]:
+    """Return what is different in a study at a scale from the paper's: the fields by name."""
+    fields = vars(SCALES[scale][study])
+    return {name: value for name, value in fields.items() if value != getattr(SCALES["paper"][study], name)}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The agents
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of the paper's study "xi", "long" (both with the Random baseline), "trpo" or "ablation"."""
+    """Return the agents of a study: "xi" or "long" (with the Random baseline), "trpo", "ablation" or "readings"."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
-    declared = {"xi": XI_STUDY, "long": LONG_RUNS, "trpo": TRPO_RUNS, "ablation": ABLATION}
-    if study not in declared:
-        raise ValueError(f"study must be one of {', '.join(declared)}, not {study!r}")
-    plan = {"fresh": FRESH} | declared[study] | SCALES[scale][study]
-    if study == "ablation":
+    if study not in SCALES[scale]:
+        raise ValueError(f"study must be one of {', '.join(SCALES[scale])}, not {study!r}")
+    plan = SCALES[scale][study]
+    if isinstance(plan, Ablation):
         return ablation_jobs(plan, seed)
+    if isinstance(plan, ReadingsStudy):
+        known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
+        return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
+    return study_jobs(plan, seed)
+
+
+def study_jobs(study: Study, seed: int) -> list[Job]:
+    """Return the agents of a study, system by system."""
     jobs = []
-    for system in plan["systems"]:
-        if study == "xi":
-            cells = [("Random", 0), *itertools.product(LEARNERS, plan["xis"])]
-        elif study == "long":
-            cells = [("Random", 0), *plan["xis"][system].items()]
-        else:
-            cells = [(algorithm, 0) for algorithm in provenance.TRPO]
-        for algorithm, xi in cells:
+    for system in study.systems:
+        for algorithm, xi in study.cells(system):
             jobs += make_jobs(
                 [algorithm],
                 [system],
                 [xi],
-                plan["agents"],
-                plan["iterations"],
-                plan["evaluations"][system],
+                study.agents,
+                study.iterations,
+                study.evaluations[system],
                 seed,
-                fresh=plan["fresh"],
-                record=study != "xi",
+                fresh=study.fresh,
+                record=study.record,
             )
     return jobs
 
 
-def ablation_jobs(plan: dict[str, Any], seed: int) -> list[Job]:
+def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
     """Return the agents of the ablation, part by part."""
     jobs = []
-    for part in plan["parts"]:
-        for system, algorithm, rules in itertools.product(
-            part["systems"], part.get("learners", LEARNERS), part["rules"]
-        ):
+    for part in plan.parts:
+        for system, algorithm, rules in itertools.product(part.systems, part.learners, part.rules):
             if rules in UNUSED[algorithm]:
                 continue
-            long = plan["like"].get(system, system)
+            long = plan.like.get(system, system)
             jobs += make_jobs(
                 [algorithm],
                 [system],
-                [part.get("xi", LONG_RUNS["xis"][long][algorithm])],
-                plan["agents"],
-                min(part.get("iterations", plan["iterations"]), plan["iterations"]),
-                part.get("evaluations", LONG_RUNS["evaluations"][long]),
+                [LONG_RUNS.xis[long][algorithm] if part.xi is None else part.xi],
+                plan.agents,
+                min(part.iterations or plan.iterations, plan.iterations),
+                part.evaluations or LONG_RUNS.evaluations[long],
                 seed,
                 SWITCHES[rules],
-                plan["fresh"],
+                plan.fresh,
             )
+    return jobs
+
+
+def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
+    """Return the agents of a reading: the long runs, then the study of ξ if it is one of those that have it."""
+    reading, jobs = plan.readings[name], []
+    for root in range(seed, seed + (plan.roots if reading.starts == "shared" else 1)):
+        for kind, long in plan.kinds.items():
+            for learner, xi in LONG_RUNS.xis[long].items():
+                jobs += make_jobs(
+                    [learner],
+                    [reading.system(kind)],
+                    [xi],
+                    plan.agents,
+                    plan.iterations,
+                    LONG_RUNS.evaluations[long],
+                    root,
+                    reading.rules,
+                    plan.fresh,
+                    starts=reading.starts,
+                )
+    if name in plan.xi_readings:
+        jobs += make_jobs(
+            LEARNERS,
+            [reading.system(kind) for kind in plan.xi_kinds],
+            XI_STUDY.xis,
+            plan.agents,
+            plan.xi_iterations,
+            XI_STUDY.evaluations["Pendulum-v1"],
+            seed,
+            reading.rules,
+            plan.fresh,
+            starts=reading.starts,
+        )
     return jobs
 
 
@@ -191,6 +379,7 @@ def make_jobs(
     rules: str | Rules = "paper",
     fresh: int = FRESH,
     record: bool = False,
+    starts: str = "independent",
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
     for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
@@ -200,13 +389,17 @@ def make_jobs(
     seed = check_integer("seed", seed, at_least=0, at_most=2**63 - 1)  # as the files hold it
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
     fresh = check_integer("fresh", fresh)
+    if starts not in ("independent", "shared"):
+        raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
     rules, xis = check_rules(rules), list(xis)
     jobs = []
     for algorithm, system in itertools.product(algorithms, systems):
         check_pair(algorithm, system)
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            jobs.append(Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record)))
+            jobs.append(
+                Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record), starts)
+            )
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
@@ -226,5 +419,5 @@ def check_pair(algorithm: str, system: str) -> None:
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     if algorithm == "SPAQL-TS" and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
-    if algorithm in provenance.TRPO and system not in TRPO_RUNS["systems"]:
-        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS['systems'])}, not on {system}")
+    if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
+        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")

@@ -57,7 +57,7 @@ def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
 
 
 class Episodes(NamedTuple):
-    """Sums of rewards and numbers of steps, an entry an episode, and the observations of all steps if asked for."""
+    """Sums of rewards and numbers of steps, one entry per episode, and the observations of all steps if asked for."""
 
     rewards: np.ndarray
     steps: np.ndarray
@@ -131,7 +131,7 @@ def evaluate(
 
 
 def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.ndarray]:
-    """Return the observations of an episode from each of these states, a row a step.
+    """Return the observations of an episode from each of these states, one row per step.
 
     A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
     and its pole.

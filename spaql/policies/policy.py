@@ -66,7 +66,7 @@ class Policy:
         return Cells(np.array(low), np.array(high), np.array(best))
 
     def find(self, observations: ArrayLike) -> "pd.DataFrame":
-        """Return a row an observation: its cell (a number that says no more), its depth, and the best ball's data.
+        """Return one row per observation: its cell (a number that says no more), its depth, and the best ball's data.
 
         The columns are `cell`, `depth`, `action` (the middle one, in its unit; of the first dimension), `q`, `visits`.
         """
@@ -82,7 +82,7 @@ class Policy:
         return pd.DataFrame(frame | {name: self._balls[name][best] for name in ("q", "visits")})
 
     def table(self, merge: bool = True, deterministic: bool = False) -> "pd.DataFrame":
-        """Return a row a state cell, in the system's own units.
+        """Return one row per state cell, in the system's own units.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Policy:
         return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
 
     def cell_tree(self) -> tuple[Branches, "pd.DataFrame"]:
-        """Return a tree that leads to the cells themselves, none joined, and a row a leaf in the order of the leaves.
+        """Return a tree that leads to the cells themselves, none joined, and one row per leaf, in the leaves' order.
 
         The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
         """
@@ -242,7 +242,7 @@ def find_cells(cells, axes, root, space, points, found):
 
 
 class Cells(NamedTuple):
-    """Leaf cells: corners in the standard space, a row a cell, and the best ball of each."""
+    """Leaf cells: corners in the standard space, one row per cell, and the best ball of each."""
 
     low: np.ndarray
     high: np.ndarray

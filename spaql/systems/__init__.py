@@ -192,22 +192,22 @@ def make_generator(seed: int) -> np.random.Generator:
 # What compiled code calls.  In Python these look the system up in the registry; the compiler does so once, by type.
 
 
-def begin(system, start, state):
+def begin(system: Any, start: np.ndarray, state: np.ndarray) -> None:
     """Write the state at the start of an episode."""
     REGISTRY[type(system)].begin(system, start, state)
 
 
-def move(system, state, action):
+def move(system: Any, state: np.ndarray, action: np.ndarray) -> tuple[float, bool]:
     """Change the state by one step under an action in the environment's units; return reward and end of episode."""
     return REGISTRY[type(system)].step(system, state, action)
 
 
-def observe(system, state, observation):
+def observe(system: Any, state: np.ndarray, observation: np.ndarray) -> None:
     """Write the observation in the environment's units."""
     REGISTRY[type(system)].observe(system, state, observation)
 
 
-def blank_state(system):
+def blank_state(system: Any) -> np.ndarray:
     """Return room for a system's state."""
     return np.empty(REGISTRY[type(system)].numbers)
 
@@ -257,17 +257,17 @@ class Model(NamedTuple):
 # compiler knows models only.
 
 
-def room(world):
+def room(world: Any) -> np.ndarray:
     """Return room for the state of a world's system."""
     return world.room()
 
 
-def reset(world, state, start, x):
+def reset(world: Any, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
     """Begin an episode; write what the agent observes to `x`."""
     world.reset(state, start, x)
 
 
-def step(world, state, action, x):
+def step(world: Any, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
     """Apply an action of the standard space; write what the agent observes to `x`, return reward and end of episode."""
     return world.step(state, action, x)
 

@@ -12,12 +12,12 @@ _pow = types.ExternalFunction("pow", types.float64(types.float64, types.float64)
 _powf = types.ExternalFunction("powf", types.float32(types.float32, types.float32))
 
 
-def power(y, exponent):
+def power(y: float, exponent: float) -> float:
     """Return y to a power, by the C library's pow()."""
     return math.pow(y, exponent)
 
 
-def power32(y, exponent):
+def power32(y: np.float32, exponent: np.float32) -> np.float32:
     """Return a float32 to a power, by the C library's powf()."""
     return np.float32(y) ** np.float32(exponent)
 

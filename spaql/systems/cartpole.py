@@ -54,7 +54,7 @@ def step(system, state, action):
     return 1.0, fell
 
 
-def draw_starts(system, rng, episodes):
+def draw_starts(system: CartPole, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw all four variables within 0.05 of zero."""
     high = np.full(4, 0.05)
     return rng.uniform(-high, high, size=(episodes, 4))

@@ -45,7 +45,7 @@ def step(system, state, action):
     return -1.0, position >= system.goal_position and speed >= system.goal_speed
 
 
-def draw_starts(system, rng, episodes):
+def draw_starts(system: MountainCar, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw positions in the valley."""
     return rng.uniform(-0.6, -0.4, size=(episodes, 1))
 

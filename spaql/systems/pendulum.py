@@ -1,7 +1,7 @@
 """The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, and rewards in [0, 1]."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -62,7 +62,7 @@ def step(system, state, action):
     return (-cost + system.shift) / system.scale, False
 
 
-def draw_starts(system, rng, episodes):
+def draw_starts(system: Pendulum, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw angles in [-π, π] and speeds in [-1, 1] rad/s."""
     high = np.array([math.pi, 1.0])
     return rng.uniform(-high, high, size=(episodes, 2))
@@ -75,7 +75,9 @@ def draw_starts(system, rng, episodes):
 class PendulumV0(PendulumEnv):
     """Gymnasium's Pendulum with the dynamics of Gym's Pendulum-v0: the angle moves with the speed before its clip."""
 
-    def step(self, u):
+    state: np.ndarray
+
+    def step(self, u: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
         theta, speed = self.state
         _, reward, *rest = super().step(u)
         u = np.clip(u, -self.max_torque, self.max_torque)[0]
@@ -87,33 +89,82 @@ class PendulumV0(PendulumEnv):
 class ScaledReward(gym.RewardWrapper):
     """Pendulum's rewards mapped to [0, 1]: (r + c) / c."""
 
-    def reward(self, reward):
+    def reward(self, reward: float) -> float:
         return (reward + REWARD_SCALE) / REWARD_SCALE
 
 
 class FiveTorques(gym.ActionWrapper):
     """Pendulum with the five torques -2, -1, 0, 1, 2 Nm as its actions."""
 
-    def __init__(self, env):
+    def __init__(self, env: gym.Env):
         super().__init__(env)
         self.action_space = spaces.Discrete(len(TORQUES))
 
-    def action(self, action):
+    def action(self, action: int) -> np.ndarray:
         return np.array([TORQUES[int(action)]], dtype=np.float32)
 
 
-def make(dynamics: str = "v1", scaled: bool = False, discrete: bool = False, **kwargs) -> gym.Env:
+class HalfTorque(gym.ActionWrapper):
+    """Pendulum that gets half of every torque: what the paper's runs may have had (a list times two is no doubling)."""
+
+    def action(self, action: Any) -> Any:
+        return np.asarray(action, np.float32) / np.float32(2.0)
+
+
+class OneWay(gym.ActionWrapper):
+    """Pendulum whose torques push one way only, as the released program draws those of its Random agent."""
+
+    def __init__(self, env: gym.Env):
+        super().__init__(env)
+        self.action_space = spaces.Box(0.0, env.action_space.high[0], (1,), np.float32)
+
+    def action(self, action: Any) -> Any:
+        return action
+
+
+def make(
+    dynamics: str = "v1",
+    scaled: bool = False,
+    half: bool = False,
+    one_way: bool = False,
+    discrete: bool = False,
+    **kwargs: Any,
+) -> gym.Env:
     """Return a pendulum: the entry point of the ids below."""
-    env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)
-    env = ScaledReward(env) if scaled else env
-    return FiveTorques(env) if discrete else env
+    env: gym.Env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)
+    for wanted, wrapper in ((scaled, ScaledReward), (half, HalfTorque), (one_way, OneWay), (discrete, FiveTorques)):
+        env = wrapper(env) if wanted else env
+    return env
 
 
+# What the paper runs, then its readings (see spaql/paper/studies.py): each with both dynamics, by the id's version.
+VARIANTS: dict[str, dict] = {
+    "Pendulum": {},
+    "PendulumScaled": {"scaled": True},
+    "PendulumDiscrete": {"discrete": True},
+    "PendulumHalf": {"half": True},
+    "PendulumScaledHalf": {"scaled": True, "half": True},
+    "PendulumDiscreteHalf": {"discrete": True, "half": True},
+    "PendulumOneWay": {"one_way": True},
+    "PendulumOneWayHalf": {"one_way": True, "half": True},
+}
+WORDS = {
+    "scaled": "rewards scaled to [0, 1]",
+    "discrete": "five torques",
+    "half": "half the torque",
+    "one_way": "torque one way",
+}
 IDS: dict[str, dict] = {
-    "spaql/PendulumScaled-v1": {"scaled": True},
-    "spaql/PendulumDiscrete-v1": {"discrete": True},
-    "spaql/Pendulum-v0": {"dynamics": "v0"},
-    "spaql/PendulumDiscrete-v0": {"dynamics": "v0", "discrete": True},
+    f"spaql/{name}-{dynamics}": variant | {"dynamics": dynamics}
+    for name, variant in VARIANTS.items()
+    for dynamics in ("v1", "v0")
+    if (name, dynamics) != ("Pendulum", "v1")  # which is Gymnasium's own
+}
+TITLES = {"Pendulum-v1": "Pendulum"} | {
+    name: ", ".join(
+        ("Pendulum-v0" if variant["dynamics"] == "v0" else "Pendulum", *(WORDS[k] for k in WORDS if k in variant))
+    )
+    for name, variant in IDS.items()
 }
 for _id, _kwargs in IDS.items():
     if _id not in gym.registry:
@@ -135,6 +186,7 @@ def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
 def describe(env: gym.Env) -> Pendulum:
     """Return the constants of a pendulum."""
     inner, five = env.unwrapped, has(env, FiveTorques)
+    share = 0.5 if has(env, HalfTorque) else 1.0
     scale = REWARD_SCALE if has(env, ScaledReward) else 1.0
     return Pendulum(
         gravity=3 * inner.g / (2 * inner.l),
@@ -146,9 +198,15 @@ def describe(env: gym.Env) -> Pendulum:
         shift=scale if scale != 1.0 else 0.0,
         scale=scale,
         two=2.0,
-        torque=TORQUES[0] if five else 0.0,
-        torque_step=TORQUES[1] - TORQUES[0] if five else 1.0,
+        torque=share * TORQUES[0] if five else 0.0,
+        torque_step=share * (TORQUES[1] - TORQUES[0]) if five else share,
     )
+
+
+def choices(env: gym.Env) -> tuple[float, ...]:
+    """Return the torques that the discrete actions give the pendulum."""
+    share = 0.5 if has(env, HalfTorque) else 1.0
+    return tuple(share * torque for torque in TORQUES) if has(env, FiveTorques) else ()
 
 
 def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
@@ -180,15 +238,9 @@ SYSTEM = register(
         ),
         action=Variable("torque", "u", "Nm", (-2.0, 2.0), "$u$"),
         size=3,
-        choices=lambda env: TORQUES if has(env, FiveTorques) else (),
-        titles={
-            "Pendulum-v1": "Pendulum",
-            "spaql/PendulumScaled-v1": "Pendulum, rewards scaled to [0, 1]",
-            "spaql/PendulumDiscrete-v1": "Pendulum, five torques",
-            "spaql/Pendulum-v0": "Pendulum-v0",
-            "spaql/PendulumDiscrete-v0": "Pendulum-v0, five torques",
-        },
-        wrappers=(FiveTorques, ScaledReward),
+        choices=choices,
+        titles=TITLES,
+        wrappers=(FiveTorques, HalfTorque, OneWay, ScaledReward),
         reference=(1.0, 0.0, 0.0),
         angles={"theta": ("cos_theta", "sin_theta")},
         vary=vary,

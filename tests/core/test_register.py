@@ -15,6 +15,8 @@ from spaql import SPAQL, SPAQLTS
 from spaql.systems import compiled_world, space_of, system_of
 from tests.conftest import Opaque
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 

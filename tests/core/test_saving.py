@@ -41,6 +41,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_an_agent_loaded_in_a_new_process_goes_on_to_the_same_bits(tmp_path):
     """In this process the loops have been compiled already, so that a wrong type would not be noticed here."""
     agents = {name: trained(name) for name in CASES}
@@ -106,6 +107,7 @@ REWRITTEN = {"AQL": 80, "SPAQL": 80, "SPAQLTS": 80}
 
 
 @pytest.mark.faults("rewriting", sum(REWRITTEN.values()))
+@pytest.mark.slow
 def test_no_rewritten_archive_crashes_hangs_or_is_accepted_with_broken_structure(tmp_path):
     """Some hundred files with one number changed and the checksum put right, as an ill-disposed author would."""
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from spaql.paper.audit import ablation, bias, claims, comparison, random_baseline
 from spaql.paper.audit.claims import load_claims
-from spaql.paper.audit.groups import Group, gather, load_groups, select
+from spaql.paper.audit.groups import Group, grouped, load_groups, select
 from spaql.paper.audit.measures import first_crossing
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
@@ -25,8 +25,8 @@ def records_of(
     algorithm, system="CartPole-v0", curves=(), rules="paper", evaluations=None, fresh=None, arms=10, xi=None
 ):
     """Return records of agents with these curves; each iteration takes 10 steps, and 90 more in rollouts."""
-    xi = LONG_RUNS["xis"][system].get(algorithm, 0) if xi is None else xi
-    evaluations = LONG_RUNS["evaluations"][system] if evaluations is None else evaluations
+    xi = LONG_RUNS.xis[system].get(algorithm, 0) if xi is None else xi
+    evaluations = LONG_RUNS.evaluations[system] if evaluations is None else evaluations
     made = []
     for agent, curve in enumerate(np.asarray(curves, float)):
         history = np.zeros(len(curve), HISTORY)
@@ -72,7 +72,7 @@ def test_the_declared_ablation_covers_what_the_frames_need():
     for system in ("Pendulum-v1", "CartPole-v0"):
         for algorithm, rules in (("AQL", 3), ("SPAQL", 6), ("SPAQL-TS", 7)):
             assert len({cell for cell in switched if cell[:2] == (system, algorithm)}) == rules
-    zero = {(job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if job.iterations == XI_STUDY["iterations"]}
+    zero = {(job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if job.iterations == XI_STUDY.iterations}
     assert zero == {(name, rules) for name in ("AQL", "SPAQL", "SPAQL-TS") for rules in ("ties", "released")}
     assert all(set(rules._fields) == set(SWITCHES["paper"]._fields) for rules in SWITCHES.values())
     assert all(len(set(SWITCHES[name]) ^ set(SWITCHES["paper"])) == 2 for name in SWITCHES["paper"]._fields)
@@ -119,7 +119,7 @@ def test_crossings_by_hand():
 
 def test_samples_by_hand():
     spaql = records_of("SPAQL", curves=[[50, 120, 160], [100, 120, 130], [10, 110, 155]])
-    frame = comparison.samples_table(spaql, {"CartPole-v0": (100.0, 150.0, 195.0)}).set_index(["threshold", "counted"])
+    frame = comparison.samples_needed(spaql, {"CartPole-v0": (100.0, 150.0, 195.0)}).set_index(["threshold", "counted"])
     assert frame.samples[100.0, "training"] == 20  # iterations 2, 1 and 2
     assert frame.samples[100.0, "all"] == 200
     assert frame.reached[150.0, "all"] == pytest.approx(2 / 3)
@@ -182,10 +182,10 @@ def test_random_rollouts_are_gymnasiums():
 
 
 def test_the_tail_shares_are_two_sided():
-    claim = next(claim for claim in load_claims() if claim["id"] == "pendulum-rewards-random")
+    claim = next(claim for claim in load_claims() if claim.id == "pendulum-rewards-random")
     quantiles = stats.norm.ppf((np.arange(400) + 0.5) / 400)
-    frame = pd.DataFrame({"torque": "t", "starts": "s", "mean": claim["paper"] + quantiles, "half": claim["half"]})
-    fit = random_baseline.random_fit(frame.assign(half=claim["half"] + 1.96 + quantiles)).iloc[0]
+    frame = pd.DataFrame({"torque": "t", "starts": "s", "mean": claim.paper + quantiles, "half": claim.half})
+    fit = random_baseline.random_fit(frame.assign(half=claim.half + 1.96 + quantiles)).iloc[0]
     assert fit.mean_fits == pytest.approx(1.0)
     assert fit.half_fits == pytest.approx(0.05)
 
@@ -193,7 +193,7 @@ def test_the_tail_shares_are_two_sided():
 def test_the_deviations_name_claims_that_exist():
     frame = claims.deviations()
     assert frame.id.is_unique
-    ids = {claim["id"] for claim in load_claims()}
+    ids = {claim.id for claim in load_claims()}
     assert all(affected and set(affected) <= ids for affected in frame.affects)
     assert (frame[["topic", "paper", "ours", "reason"]].map(len) > 0).all(axis=None)
     with pytest.raises(ValueError, match="no claim"):
@@ -228,7 +228,7 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
         assert frame.p["cartpole-solved-spaql", rules, "CartPole-v0", 100] >= 0.05
     table = ablation.ablation_table(stored)
     spaql = table[(table.system == "Pendulum-v1") & (table.algorithm == "SPAQL") & (table.quantity == "rewards")]
-    paper = next(claim["paper"] for claim in load_claims() if claim["id"] == "pendulum-rewards-spaql")
+    paper = next(claim.paper for claim in load_claims() if claim.id == "pendulum-rewards-spaql")
     assert len(spaql) == 6
     assert (spaql.released > paper + 100).all()
 
@@ -239,18 +239,18 @@ def groups():
 
 
 def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
-    claims = {claim["id"]: claim for claim in load_claims()}
+    claims = {claim.id: claim for claim in load_claims()}
     trpo = groups["trpo", "Pendulum-v1", "TRPO", 0.0]
-    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"]["paper"])] > 400
+    assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"].paper)] > 400
     for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
-        (spaql,) = select(groups, claims[name]["other"])
+        (spaql,) = select(groups, claims[name].other)
         found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
-        low, high = claims[name]["range"]
+        low, high = claims[name].range
         assert low <= found.low <= found.high <= high
 
 
 def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results(groups):
-    spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS["xis"]["CartPole-v0"]["SPAQL"]]
+    spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS.xis["CartPole-v0"]["SPAQL"]]
     lead = {
         name: comparison.early_lead(spaql, groups["trpo", "CartPole-v0", name, 0.0]) for name in ("TRPO", "TRPO tuned")
     }
@@ -259,7 +259,7 @@ def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stor
 
 
 def test_the_released_rules_make_the_two_variants_level_on_pendulum(stored):
-    groups = gather(stored).items()
+    groups = grouped(stored).items()
     found = {(job.system, job.algorithm, ablation.RULE_NAMES[job.rules]): group for job, group in groups}
     one, other = (found["Pendulum-v1", name, "released"].rewards for name in ("SPAQL", "SPAQL-TS"))
     assert stats.ttest_ind(one, other, equal_var=False).pvalue >= 0.05
@@ -279,7 +279,7 @@ def test_ties_alone_make_xi_zero_ruin_spaql_and_aql_but_not_spaql_ts(stored):
 
 def test_the_bias_shrinks_with_the_number_of_rollouts(stored):
     frame = bias.best_against_fresh(stored)
-    long = frame[(frame.algorithm == "SPAQL") & (frame.iterations == LONG_RUNS["iterations"])]
+    long = frame[(frame.algorithm == "SPAQL") & (frame.iterations == LONG_RUNS.iterations)]
     for system in ("Pendulum-v1", "CartPole-v0"):
         rows = long[long.system == system]
         assert rows.N.tolist() == [5, 20, 100]

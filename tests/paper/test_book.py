@@ -15,7 +15,7 @@ PAGES = sorted(
     str(path.relative_to(HTML)) for folder in ("book", "notebooks") for path in (HTML / folder).glob("*.html")
 )
 
-pytestmark = pytest.mark.skipif(not PAGES, reason="there is no book: make book")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PAGES, reason="there is no book: make book")]
 
 
 @pytest.fixture(scope="module")

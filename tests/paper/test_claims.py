@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, load_claims
+from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, Claim, load_claims
 from spaql.paper.audit.groups import Group, MissingError, expected_keys, load_groups, select
 from spaql.paper.audit.judge import JUDGES, as_text, judge, verdicts
 from spaql.paper.audit.measures import MEASURES, summary_p, summary_std
@@ -63,8 +63,12 @@ def named(**samples):
     return groups
 
 
+def made(fields, name="x"):
+    return Claim(id=name, place="", statement="", **fields)
+
+
 def verdict(claim, samples, column="rewards"):
-    row = judge([{"id": "x", "place": "", "statement": "", "column": column} | claim], named(**samples)).iloc[0]
+    row = judge([made(claim | {"column": column})], named(**samples)).iloc[0]
     return row.verdict, row.direction
 
 
@@ -121,7 +125,7 @@ def test_verdicts_that_are_known(claim, samples, expected):
 def test_a_difference_that_does_not_survive_the_correction_is_inconclusive():
     near = {AQL: sample(10.8)}
     assert verdict(NUMBER, near)[0] == DIFFERS
-    many = [NUMBER | {"id": str(i), "place": "", "statement": "", "column": "rewards"} for i in range(30)]
+    many = [made(NUMBER, str(i)) for i in range(30)]
     frame = judge(many, named(**near))
     assert set(frame.verdict) == {INCONCLUSIVE}
     assert frame.p_holm.tolist() == pytest.approx(holm(frame.p))
@@ -146,8 +150,8 @@ def crossing(trpo, std=0.01):
     spaql = make(np.full(20, 5.0), np.full((20, 100), 5.0))
     curves = np.asarray(trpo, float) + sample(0, std)[:, None]
     baseline = make(curves[:, -1], curves, np.array([20.0, 40.0, 60.0, 80.0, 100.0]))
-    claim = {"id": "x", "place": "", "statement": "", "kind": "crossing", "group": TRPO, "other": SPAQL}
-    return judge([claim | {"range": [30.0, 70.0]}], named(**{TRPO: baseline, SPAQL: spaql})).iloc[0]
+    claim = made({"kind": "crossing", "group": TRPO, "other": SPAQL, "range": [30.0, 70.0]})
+    return judge([claim], named(**{TRPO: baseline, SPAQL: spaql})).iloc[0]
 
 
 def test_where_curves_cross():
@@ -171,7 +175,7 @@ def test_the_spread_is_cohens_f():
     # Two values of ξ at ±1 with standard deviation 1 would be f = 1; thirteen, one of which is apart by d, are
     # d √12 / 13.
     samples = {ZERO: sample(8, 1, 2000), OTHERS: sample(5, 1, 2000)}
-    row = judge([SPREAD | {"id": "x", "place": "", "statement": ""}], named(**samples)).iloc[0]
+    row = judge([made(SPREAD)], named(**samples)).iloc[0]
     assert row.ours == pytest.approx(3 * np.sqrt(12) / 13, rel=0.01)
     assert row.low < row.ours < row.high < 1.05 * row.ours
 
@@ -187,7 +191,7 @@ def test_the_standard_deviation_behind_the_papers_interval():
 
 
 def test_differing_without_an_explanation_says_so():
-    claim = NUMBER | {"id": "x", "place": "", "statement": "", "column": "rewards", "why": {"down": "Because."}}
+    claim = made(NUMBER | {"why": {"down": "Because."}})
     assert judge([claim], named(**{AQL: sample(5)})).why[0] == "Because."
     assert judge([claim], named(**{AQL: sample(15)})).why[0] == "We have no explanation."
 
@@ -196,14 +200,36 @@ def test_differing_without_an_explanation_says_so():
 # The file
 
 
+FIELDS = {"group", "other", "below", "floor", "paper", "half", "threshold", "range", "systems", "pairs", "reason"}
+NEEDED = {  # the fields that a kind needs, and those that it may have
+    "number": ({"group", "paper", "half"}, set()),
+    "level": ({"group", "other"}, set()),
+    "count": ({"group", "threshold", "paper"}, set()),
+    "order": ({"group", "below"}, set()),
+    "same order": ({"systems", "pairs"}, set()),
+    "gain": ({"group", "other", "paper"}, set()),
+    "spread": ({"group", "range"}, set()),
+    "lost": ({"group", "other", "floor", "range"}, set()),
+    "ratio": ({"group", "other", "range"}, set()),
+    "mean": ({"group", "range"}, {"paper"}),
+    "crossing": ({"group", "other", "range"}, {"paper"}),
+    "untested": ({"reason"}, set()),
+}
+
+
 def test_every_claim_is_complete():
-    ids = [claim["id"] for claim in load_claims()]
+    blank = vars(Claim("", "", "", ""))
+    ids = [claim.id for claim in load_claims()]
     assert len(ids) == len(set(ids))
     for claim in load_claims():
-        assert claim["kind"] in {*MEASURES, "untested"}
-        assert set(claim.get("why", {})) <= {"up", "down", "reversed"}
-        names = [claim.get(key) for key in ("group", "other", "floor")] + claim.get("below", [])
-        for name in filter(None, names):  # a misspelt group is an error, not a missing result
+        assert claim.kind in {*MEASURES, "untested"}
+        assert set(claim.why) <= {"up", "down", "reversed"}
+        given = {name for name, value in vars(claim).items() if value is not blank[name]} & FIELDS
+        needed, allowed = NEEDED[claim.kind]
+        assert needed <= given <= needed | allowed, claim
+        for name in filter(
+            None, (claim.group, claim.other, claim.floor, *claim.below)
+        ):  # a misspelt group is an error, not a missing result
             with pytest.raises(MissingError):
                 select({}, name)
     assert MEASURES.keys() == JUDGES.keys()
@@ -221,9 +247,9 @@ def test_the_papers_tables_are_copied_right(table, system):
                 study = "trpo" if name.strip() == "TRPO" else "long"
                 printed.add((f"{study}, {system}, {name.strip()}", column, float(found[1]), float(found[2])))
     copied = {
-        (claim["group"], claim["column"], claim["paper"], claim["half"])
+        (claim.group, claim.column, claim.paper, claim.half)
         for claim in load_claims()
-        if claim["kind"] == "number" and system in claim["group"]
+        if claim.kind == "number" and system in claim.group
     }
     assert copied == printed
     assert len(copied) == 8

@@ -20,7 +20,9 @@ from spaql.paper.studies import make_jobs, paper_jobs
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("kind", list(canaries.FAMILIES))
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind == "agents" else pytest.mark.slow) for kind in canaries.FAMILIES]
+)
 def test_canaries(kind):
     if kind not in canaries.kinds_here():
         pytest.skip("TRPO's canaries need sb3-contrib: pip install 'spaql[trpo]'")
@@ -133,6 +135,7 @@ def test_groups_that_differ_in_their_rules_are_not_mixed():
     assert verify.agreement(records, records).agents.tolist() == [3, 3]
 
 
+@pytest.mark.slow
 def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
     shutil.copytree(ROOT / "results" / "xi", tmp_path / "xi")
     monkeypatch.setattr(canaries, "agent_canaries", lambda: {"one": lambda: "a"})

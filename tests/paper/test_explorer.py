@@ -12,11 +12,13 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.paper.book import explorer
-from spaql.paper.book.explorer import SEED, Shown, write
+from spaql.paper.book.explorer import SEED, Shown, write_policies
 from spaql.policies.play import evaluate, trajectories
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
 from tests.conftest import CHROMIUM, in_browser
+
+pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
 SYSTEMS = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1", "MountainCar-v0"]
@@ -43,7 +45,7 @@ def folder(agents, small, tmp_path_factory):
     """A folder with the page and the policies of these agents, the last of which is a simplified one."""
     folder = tmp_path_factory.mktemp("explorer")
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
-    write(folder / "policies.js", [*shown, Shown("CartPole-v0", "simplified", small)])
+    write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "simplified", small)])
     shutil.copy(PAGE / "explorer.js", folder)
     shutil.copytree(PAGE / "systems", folder / "systems")
     return folder
@@ -349,4 +351,4 @@ def test_the_books_data_are_what_they_say():
 def test_only_compiled_systems_can_be_explored(tmp_path):
     policy = SPAQL("Acrobot-v1", xi=4).policy
     with pytest.raises(ValueError, match="compiled systems"):
-        write(tmp_path / "policies.js", [Shown("Acrobot-v1", "SPAQL", policy)])
+        write_policies(tmp_path / "policies.js", [Shown("Acrobot-v1", "SPAQL", policy)])

@@ -89,11 +89,11 @@ def test_the_names_are_the_registrys():
     for system in OURS:
         for env_id, title in system.titles.items():
             assert labels.SYSTEM_NAMES[env_id] == title
-            assert labels.family(env_id) == system.name
+            assert labels.system_name(env_id) == system.name
     assert labels.variant("Pendulum-v1") == ""
     assert labels.variant("spaql/PendulumDiscrete-v1") == "five torques"
     assert labels.variant("spaql/Pendulum-v0") == "v0"
-    assert (labels.family("Acrobot-v1"), labels.variant("Acrobot-v1")) == ("Acrobot-v1", "")
+    assert (labels.system_name("Acrobot-v1"), labels.variant("Acrobot-v1")) == ("Acrobot-v1", "")
 
 
 def test_axes_say_what_a_variable_is():

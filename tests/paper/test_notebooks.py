@@ -14,9 +14,11 @@ from spaql.paper.frames import best, finals
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.studies import SCALES, paper_jobs
+from spaql.paper.studies import paper_jobs
 from spaql.paper.tables.table import number
 from spaql.policies.export import export_text, in_words
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -194,6 +196,6 @@ def test_what_differs_from_the_published_run_is_shown(monkeypatch, capsys, tmp_p
 
 def test_a_scale_sets_what_is_not_given():
     path = rerun.find_notebook("01")
-    assert rerun.scale_parameters(path, "smoke") == SCALES["smoke"]["xi"] | {"xis": [0, 4, 160]}
+    assert rerun.scale_parameters(path, "smoke") == {"agents": 2, "iterations": 4, "fresh": 20, "xis": [0, 4, 160]}
     assert rerun.scale_parameters(path, "paper") == {}
     assert rerun.scale_parameters(rerun.find_notebook("05"), "quick")["trpo_agents"] == 2

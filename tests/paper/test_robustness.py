@@ -16,6 +16,7 @@ from spaql.paper.figures import policies as figures
 from spaql.paper.frames import best
 from spaql.paper.runs import network as networks
 from spaql.paper.runs import provenance, store
+from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
 from spaql.paper.runs.runner import load_stored
@@ -79,7 +80,7 @@ def play_gymnasium(policy, env, start):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_network_does_what_the_agent_does(system):
-    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train(JOBS[system])
+    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train_trpo(JOBS[system])
     network = network_of(agent)
     scale = [1, 1, 8] if system == "Pendulum-v1" else [2.4, 3, 0.2, 3]
     points = np.random.default_rng(0).normal(scale=scale, size=(3000, len(scale))).astype(np.float32)
@@ -112,7 +113,7 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     network = random_network("CartPole-v0")
     rewards = np.array([20.0])
     calls = []
-    monkeypatch.setattr(networks, "train", lambda job: calls.append(job) or (network, rewards))
+    monkeypatch.setattr(networks, "train_network", lambda job: calls.append(job) or (network, rewards))
     for _ in range(2):
         found = trpo_network(job, tmp_path)
         for one, other in zip((*found.kernels, *found.biases), (*network.kernels, *network.biases), strict=True):
@@ -146,7 +147,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
     history["rewards"] = -1000.0
     store.save_record(tmp_path, Record(job, history, np.zeros(4), np.zeros(0, np.float32), {}, 0.0))
     rewards = np.array([-1000.0 if same else np.nextafter(-1000.0, 0)])
-    monkeypatch.setattr(networks, "train", lambda job: (random_network("Pendulum-v1"), rewards))
+    monkeypatch.setattr(networks, "train_network", lambda job: (random_network("Pendulum-v1"), rewards))
     with caplog.at_level(logging.WARNING):
         trpo_network(job, tmp_path)
     assert ("not the stored one" in caplog.text) != same
@@ -202,17 +203,16 @@ def test_a_changed_system_follows_gymnasiums_step_by_step(system, factors):
     rewards, over, action = np.zeros(1), np.zeros(1, bool), np.zeros((1, 1))
     env.reset(seed=0)
     env.unwrapped.state = starts[0].copy()
-    world.call(robust.step_batch, states, starts, action, observations, rewards, over)
-    total, steps, ended = 0.0, 0, False
+    world.call(begin_batch, starts, states, observations)
+    steps, ended = 0, False
     while steps < 200 and not ended:
         given = int(rng.integers(0, 2)) if system == "CartPole-v0" else rng.uniform(-2, 2, 1).astype(np.float32)
         action[:] = given
         observation, reward, ended, _, _ = env.step(given)
-        world.call(robust.step_batch, states, starts[:0], action, observations, rewards, over)
-        total += reward
+        world.call(step_batch, states, action, observations, rewards, over)
         steps += 1
         assert np.array_equal(observation, observations[0]), steps
-        assert (rewards[0], over[0]) == (total, ended)
+        assert (rewards[0], over[0]) == (reward, ended)
     assert steps > 5
 
 
@@ -292,7 +292,7 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
     policies = {"TRPO": random_network("CartPole-v0"), "one leaf": constant_tree(make_env("CartPole-v0"), 1)}
     frame = robust.robustness(policies, "CartPole-v0", [0.5, 1, 2], [0, 0.1, 0.2], episodes=20)
-    figure = figures.robustness(frame)
+    figure = figures.robustness_curves(frame)
     figure.canvas.draw()
     assert len(figure.axes) == 3
     assert figure.get_figwidth() < 7

@@ -3,7 +3,7 @@
 from spaql.paper.audit.ablation import ablation_table, explanations, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results
-from spaql.paper.audit.comparison import BUDGET, at_budget, crossings, improvement_table, samples_table
+from spaql.paper.audit.comparison import BUDGET, at_budget, crossings, improvement_table, samples_needed
 from spaql.paper.audit.judge import show_ours, summary, verdicts
 from spaql.paper.audit.random_baseline import random_fit, random_row
 
@@ -19,7 +19,7 @@ __all__ = [
     "paper_results",
     "random_fit",
     "random_row",
-    "samples_table",
+    "samples_needed",
     "show_ours",
     "summary",
     "surviving",

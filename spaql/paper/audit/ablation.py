@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from spaql.paper.audit.claims import load_claims
-from spaql.paper.audit.groups import gather, spell
+from spaql.paper.audit.groups import grouped, spell
 from spaql.paper.audit.measures import count_reached, summary_p
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.statistics import welch_holm
@@ -21,7 +21,7 @@ RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
 
 def is_long(job: Job) -> bool:
     """Return whether a job has the ξ and N of the paper's long runs, whatever its rules."""
-    xis, evaluations = LONG_RUNS["xis"].get(job.system, {}), LONG_RUNS["evaluations"].get(job.system)
+    xis, evaluations = LONG_RUNS.xis.get(job.system, {}), LONG_RUNS.evaluations.get(job.system)
     return xis.get(job.algorithm) == job.xi and job.evaluations == evaluations
 
 
@@ -32,7 +32,7 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
     the mean under the rule, the difference with its 95 % interval, Welch's p corrected over the whole table, and
     whether the rule changed nothing at all in any agent.
     """
-    groups = {job: group for job, group in gather(records).items() if is_long(job)}
+    groups = {job: group for job, group in grouped(records).items() if is_long(job)}
     text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
     pairs, cells = {}, {}
     for job, group in groups.items():
@@ -67,15 +67,15 @@ def in_order(places: dict[str, int]) -> Any:
 def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
     """Return how the learners end the ξ study with ξ = 0, where the ablation repeats it, under each set of rules."""
     systems = {job.system for job in paper_jobs("ablation") if job.xi == 0.0}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"algorithm": job.algorithm, "rules": RULE_NAMES[job.rules]}
         | spell("rewards", paper_interval(group.rewards))
         | spell("fresh", paper_interval(group.fresh))
-        for job, group in gather(records).items()
+        for job, group in grouped(records).items()
         if job.system in systems
         and job.xi == 0.0
         and job.algorithm in LEARNERS
-        and job.iterations <= XI_STUDY["iterations"]
+        and job.iterations <= XI_STUDY.iterations
     ]
     ordered = {name: place for place, name in enumerate(LEARNERS)} | {"paper": 0, "ties": 1, "released": 2}
     return pd.DataFrame(rows).sort_values(["algorithm", "rules"], ignore_index=True, key=in_order(ordered))
@@ -89,26 +89,26 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
     numbers, takes the paper's agents to share their starts, so that their mean is known no better than one agent's: it
     asks whether the paper's value could be one more of ours.
     """
-    groups = gather(records)
+    groups = grouped(records)
     rows = []
-    for claim in (claim for claim in load_claims() if claim["kind"] in ("number", "count")):
-        _, system, algorithm = claim["group"].split(", ")
+    for claim in (claim for claim in load_claims() if claim.kind in ("number", "count")):
+        _, system, algorithm = claim.group.split(", ")
         for job, group in groups.items():
             rules = RULE_NAMES[job.rules]
-            alike = ABLATION["like"].get(job.system, job.system), job.algorithm
-            xi = LONG_RUNS["xis"][system].get(algorithm, 0)
+            alike = ABLATION.like.get(job.system, job.system), job.algorithm
+            xi = LONG_RUNS.xis[system].get(algorithm, 0)
             if rules not in ("paper", "released") or alike != (system, algorithm) or job.xi != xi:
                 continue
-            values = group.column(claim.get("column", "rewards"))
-            if claim["kind"] == "number":
-                ours, shared = paper_interval(values), one_more(values, claim["paper"])
-                p = summary_p(claim["paper"], claim["half"], ours.mean, ours.high - ours.mean, values.size)
+            values = group.column(claim.column)
+            if claim.kind == "number":
+                ours, shared = paper_interval(values), one_more(values, claim.paper)
+                p = summary_p(claim.paper, claim.half, ours.mean, ours.high - ours.mean, values.size)
             else:
                 ours, _, (p,), *_ = count_reached(claim, values)
                 shared = np.nan
             rows.append(
-                {"id": claim["id"], "rules": rules, "system": job.system, "N": job.evaluations}
-                | {"paper": claim["paper"], "half": claim.get("half", np.nan)}
+                {"id": claim.id, "rules": rules, "system": job.system, "N": job.evaluations}
+                | {"paper": claim.paper, "half": claim.half}
                 | spell("ours", ours)
                 | {"p": p, "p_shared": shared}
             )

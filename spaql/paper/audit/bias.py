@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES
-from spaql.paper.audit.groups import gather, spell
+from spaql.paper.audit.groups import grouped, spell
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import selection_bias
 from spaql.policies.interval import paper_interval
@@ -22,7 +22,7 @@ def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
     a system counts as solved, it also has how many agents solve it by either number.
     """
     rows = []
-    for job, group in gather(records).items():
+    for job, group in grouped(records).items():
         if job.algorithm not in KEPT_BEST or RULE_NAMES[job.rules] != "paper":
             continue
         rows.append(
@@ -40,7 +40,7 @@ def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
 def count_solved(system: str, returns: np.ndarray) -> float:
     """Return how many of these mean returns solve a system, or NaN if nothing says when it is solved."""
     threshold = solved_at(system)
-    return float("nan") if threshold is None else np.sum(returns >= threshold)
+    return float("nan") if threshold is None else float(np.sum(returns >= threshold))
 
 
 def surviving(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,13 +1,13 @@
 """A fairer comparison with TRPO: crossings, samples to a threshold, equal budgets, probability of improvement."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES, is_long
 from spaql.paper.audit.bias import KEPT_BEST
-from spaql.paper.audit.groups import Group, gather, spell
+from spaql.paper.audit.groups import Group, grouped, spell
 from spaql.paper.audit.measures import first_crossing
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
@@ -33,7 +33,7 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
 
     `lead` is how far those are ahead before: the difference of the mean rewards over the first 200 batches.
     """
-    groups = gather(records)
+    groups = grouped(records)
     rows = []
     for job, group in groups.items():
         rules = RULE_NAMES[job.rules]
@@ -68,7 +68,7 @@ def compared(records: Iterable[Record]) -> list[Record]:
     ]
 
 
-def samples_table(records: Iterable[Record], thresholds: dict[str, tuple[float, ...]] = THRESHOLDS) -> pd.DataFrame:
+def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[float, ...]] = THRESHOLDS) -> pd.DataFrame:
     """Return how many samples the agents need to reach thresholds, counted as the paper does and in full.
 
     `counted` is "training" or "all", which includes the evaluation rollouts that SPAQL's keep-the-best rule consumes.
@@ -84,7 +84,7 @@ def samples_table(records: Iterable[Record], thresholds: dict[str, tuple[float, 
             for counted in ("training", "all"):
                 own = counted == "all" and algorithm in KEPT_BEST
                 needed = samples_to_reach(cell, threshold, evaluations=own).fillna(np.inf).to_numpy()
-                found = percentile_interval(middle(needed), middle(needed[drawn]))
+                found = percentile_interval(float(middle(needed)), middle(needed[drawn]))
                 rows.append(
                     {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
                     | {"reached": np.isfinite(needed).mean()}
@@ -121,7 +121,7 @@ def improvement_table(records: Iterable[Record]) -> pd.DataFrame:
     By the reported numbers and on fresh episodes; every pair of algorithms on a system once, ties half.
     """
     groups: dict[str, dict[str, Group]] = {}
-    for job, group in gather(compared(records)).items():
+    for job, group in grouped(compared(records)).items():
         groups.setdefault(job.system, {})[job.algorithm] = group
     rows = []
     for system, cells in groups.items():

@@ -108,7 +108,7 @@ def spell(name: str, found: Interval) -> dict[str, float]:
     return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
-def gather(records: Iterable[Record]) -> dict[Job, Group]:
+def grouped(records: Iterable[Record]) -> dict[Job, Group]:
     """Return groups of agents that differ in nothing but their seeds, by the job of the first, as if unrecorded."""
     cells: dict[Job, list[Record]] = {}
     for record in records:

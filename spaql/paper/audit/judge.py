@@ -22,27 +22,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, load_claims
+from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups
 from spaql.paper.audit.measures import MEASURES, Measured, summary_p
 from spaql.paper.statistics import holm
 
 
-def agree(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, str]:
+def agree(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
     """No difference by the paper's own criterion; a difference that survives the correction; or neither."""
     if found.p[0] >= 0.05:
         return HOLDS, ""
     return (DIFFERS, direction(found.signs[0])) if corrected[0] < 0.05 else (INCONCLUSIVE, "")
 
 
-def exceed(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, str]:
+def exceed(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
     """All below, some above, or some too near to tell."""
     if any(p < 0.05 and sign < 0 for p, sign in zip(corrected, found.signs, strict=True)):
         return DIFFERS, "down"
     return (HOLDS, "") if all(p < 0.05 for p in corrected) else (INCONCLUSIVE, "")
 
 
-def keep_order(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, str]:
+def keep_order(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
     """Every pair significant on both systems with one sign, or on neither; a pair reversed; or a pair on one only."""
     pairs = np.where(np.array(corrected) < 0.05, np.sign(found.signs), 0.0).reshape(-1, 2)
     if np.any(pairs.prod(axis=1) < 0):
@@ -50,9 +50,9 @@ def keep_order(claim: dict, found: Measured, corrected: list[float]) -> tuple[st
     return (HOLDS, "") if np.all(pairs[:, 0] == pairs[:, 1]) else (INCONCLUSIVE, "")
 
 
-def within(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, str]:
+def within(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
     """The whole interval in the range, outside of it, or across its border."""
-    low, high = claim["range"]
+    low, high = claim.range
     if low <= found.ours.low and found.ours.high <= high:
         return HOLDS, ""
     if found.ours.low > high:
@@ -60,10 +60,10 @@ def within(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, s
     return (DIFFERS, "down") if found.ours.high < low else (INCONCLUSIVE, "")
 
 
-def gained(claim: dict, found: Measured, corrected: list[float]) -> tuple[str, str]:
+def gained(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
     """Significant and as much as the paper's; another amount; or not to be told from nothing."""
-    if not found.ours.low <= claim["paper"] <= found.ours.high:
-        return DIFFERS, direction(found.ours.mean - claim["paper"])
+    if not found.ours.low <= claim.paper <= found.ours.high:
+        return DIFFERS, direction(found.ours.mean - claim.paper)
     return (HOLDS, "") if corrected[0] < 0.05 else (INCONCLUSIVE, "")
 
 
@@ -72,7 +72,7 @@ def direction(difference: float) -> str:
     return "up" if difference > 0 else "down"
 
 
-JUDGES: dict[str, Callable[[dict, Measured, list[float]], tuple[str, str]]] = {
+JUDGES: dict[str, Callable[[Claim, Measured, list[float]], tuple[str, str]]] = {
     "number": agree,
     "level": agree,
     "count": agree,
@@ -87,27 +87,25 @@ JUDGES: dict[str, Callable[[dict, Measured, list[float]], tuple[str, str]]] = {
 }
 
 
-def judge(claims: Iterable[dict], groups: Mapping[Key, Group]) -> pd.DataFrame:
+def judge(claims: Iterable[Claim], groups: Mapping[Key, Group]) -> pd.DataFrame:
     """Return the frame of `verdicts` for these claims from these groups of agents."""
     claims = list(claims)
-    reported = judge_all(claims, groups, lambda claim: claim.get("column", "rewards"))
-    on_rewards = [
-        c for c in claims if c.get("column", "rewards") == "rewards" and c["kind"] not in ("crossing", "untested")
-    ]
+    reported = judge_all(claims, groups, lambda claim: claim.column)
+    on_rewards = [c for c in claims if c.column == "rewards" and c.kind not in ("crossing", "untested")]
     fresh = judge_all(on_rewards, groups, lambda claim: "fresh")
     rows = []
     for claim in claims:
-        found, p, p_holm, verdict, way, reason = reported[claim["id"]]
-        again = fresh.get(claim["id"])
+        found, p, p_holm, verdict, way, reason = reported[claim.id]
+        again = fresh.get(claim.id)
         # The paper's numbers are of the best so far, so a number on fresh episodes is no comparison with them.
-        survives = again.verdict if again and claim["kind"] != "number" else ""
+        survives = again.verdict if again and claim.kind != "number" else ""
         rows.append(
-            {key: claim[key] for key in ("id", "place", "statement", "kind")}
+            {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
             | {"said": said(claim, claims)}
             | dict(zip(("ours", "low", "high"), found.ours if found else (np.nan,) * 3, strict=True))
             | {"test": found.test if found else "", "p": p, "p_holm": p_holm}
             | {"effect": found.effect if found else np.nan, "verdict": verdict, "direction": way}
-            | {"why": claim.get("why", {}).get(way, "We have no explanation.") if verdict == DIFFERS else reason}
+            | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}
             | {"fresh": again.found.ours.mean if again and again.found else np.nan, "fresh_verdict": survives}
         )
     return pd.DataFrame(rows)
@@ -124,41 +122,40 @@ class Judged(NamedTuple):
     reason: str
 
 
-def judge_all(claims: list[dict], groups: Mapping[Key, Group], column: Callable[[dict], str]) -> dict[str, Judged]:
+def judge_all(claims: list[Claim], groups: Mapping[Key, Group], column: Callable[[Claim], str]) -> dict[str, Judged]:
     """Measure all claims, correct all their p-values together, and judge them."""
     measured: dict[str, Measured] = {}
     judged: dict[str, Judged] = {}
     for claim in claims:
         try:
-            if claim["kind"] == "untested":
-                raise MissingError(claim["reason"])
-            measured[claim["id"]] = MEASURES[claim["kind"]](claim, groups, column(claim))
+            if claim.kind == "untested":
+                raise MissingError(claim.reason)
+            measured[claim.id] = MEASURES[claim.kind](claim, groups, column(claim))
         except MissingError as missing:
-            judged[claim["id"]] = Judged(None, np.nan, np.nan, NOT_COMPARABLE, "", str(missing))
+            judged[claim.id] = Judged(None, np.nan, np.nan, NOT_COMPARABLE, "", str(missing))
     corrected = iter(holm([p for found in measured.values() for p in found.p]))
     for claim in claims:
-        if found := measured.get(claim["id"]):
+        if found := measured.get(claim.id):
             own = [next(corrected) for _ in found.p]
-            verdict, way = JUDGES[claim["kind"]](claim, found, own)
+            verdict, way = JUDGES[claim.kind](claim, found, own)
             p, p_holm = max(found.p, default=np.nan), max(own, default=np.nan)
-            judged[claim["id"]] = Judged(found, p, p_holm, verdict, way, "")
+            judged[claim.id] = Judged(found, p, p_holm, verdict, way, "")
     return judged
 
 
-def said(claim: dict, claims: Iterable[dict]) -> str:
+def said(claim: Claim, claims: Iterable[Claim]) -> str:
     """Return the paper's value in words: its number, or what its tables give for two groups."""
-    if claim["kind"] == "number":
-        return f"{claim['paper']:,.2f} ± {claim['half']:.2f}"
-    if claim["kind"] == "count":
-        return f"{claim['paper']} of {AGENTS}"
-    if "paper" in claim:
-        return f"about {claim['paper']:g}"
-    column = claim.get("column", "rewards")
-    table = {c["group"]: (c["paper"], c["half"]) for c in claims if c["kind"] == "number" and c["column"] == column}
-    pairs = [(claim["group"], other) for other in claim.get("below", [claim.get("other")])] if "group" in claim else []
+    if claim.kind == "number":
+        return f"{claim.paper:,.2f} ± {claim.half:.2f}"
+    if claim.kind == "count":
+        return f"{claim.paper} of {AGENTS}"
+    if not np.isnan(claim.paper):
+        return f"about {claim.paper:g}"
+    table = {c.group: (c.paper, c.half) for c in claims if c.kind == "number" and c.column == claim.column}
+    pairs = [(claim.group, other) for other in claim.below or (claim.other,)] if claim.group else []
     if not pairs or not all(name in table for pair in pairs for name in pair):
-        return "in words" if claim["kind"] != "untested" else "a picture"
-    if claim["kind"] == "ratio":
+        return "in words" if claim.kind != "untested" else "a picture"
+    if claim.kind == "ratio":
         return f"{table[pairs[0][0]][0] / table[pairs[0][1]][0]:.1f} times"
     one, other = min(pairs, key=lambda pair: table[pair[0]][0] - table[pair[1]][0])
     return f"{table[one][0] - table[other][0]:+.2f}, p = {summary_p(*table[one], *table[other]):.0e}"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize, stats
 
+from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, pooled, select
 from spaql.paper.statistics import bootstrap_weights, percentile_interval, welch
 from spaql.policies.interval import Interval, paper_interval
@@ -26,14 +27,14 @@ def summary_std(half: float, n: int) -> float:
     return half / 1.96 * np.sqrt(n) * np.sqrt(n / (n - 1))
 
 
-def number(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_number(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare our mean with the paper's, by Welch's test from its summary; the effect is in standard deviations."""
-    values = pooled(groups, claim["group"], column)
-    std = summary_std(claim["half"], AGENTS)
-    difference = values.mean() - claim["paper"]
+    values = pooled(groups, claim.group, column)
+    std = summary_std(claim.half, AGENTS)
+    difference = values.mean() - claim.paper
     scale = np.sqrt((std**2 + values.var(ddof=1)) / 2)
     half = paper_interval(values).high - values.mean()
-    p = summary_p(claim["paper"], claim["half"], values.mean(), half, values.size)
+    p = summary_p(claim.paper, claim.half, values.mean(), half, values.size)
     return Measured(paper_interval(values), "Welch", (p,), (difference,), difference / scale)
 
 
@@ -45,66 +46,71 @@ def summary_p(first: float, first_half: float, second: float, second_half: float
     return float(stats.ttest_ind_from_stats(first, stds[0], AGENTS, second, stds[1], n, equal_var=False).pvalue)
 
 
-def level(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_level(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
+    """Compare two groups."""
+    return compare(groups, claim.group, claim.other, column)
+
+
+def compare(groups: Mapping[Key, Group], one: str, other: str, column: str) -> Measured:
     """Compare two groups; the effect is the probability that an agent of the first beats one of the second."""
-    compared = welch(pooled(groups, claim["group"], column), pooled(groups, claim["other"], column))
+    compared = welch(pooled(groups, one, column), pooled(groups, other, column))
     ours = Interval(compared.difference, compared.low, compared.high)
     return Measured(ours, "Welch", (compared.p,), (compared.difference,), compared.improvement)
 
 
-def order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare a group with each that should be below; shown is the nearest of them."""
-    found = [level({**claim, "other": other}, groups, column) for other in claim["below"]]
+    found = [compare(groups, claim.group, other, column) for other in claim.below]
     nearest = min(found, key=lambda one: one.ours.mean)
     return nearest._replace(p=sum((one.p for one in found), ()), signs=sum((one.signs for one in found), ()))
 
 
-def same_order(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_same_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both."""
     found = [
         [
-            level({"group": f"xi, {system}, {one}, all", "other": f"xi, {system}, {other}, all"}, groups, column)
-            for system in claim["systems"]
+            compare(groups, f"xi, {system}, {one}, all", f"xi, {system}, {other}, all", column)
+            for system in claim.systems
         ]
-        for one, other in claim["pairs"]
+        for one, other in claim.pairs
     ]
     same = sum(np.sign(a.ours.mean) == np.sign(b.ours.mean) for a, b in found)
     p, signs = (tuple(getattr(one, name)[0] for pair in found for one in pair) for name in ("p", "signs"))
     return Measured(Interval(same, np.nan, np.nan), "Welch, pairs", p, signs, same / len(found))
 
 
-def count(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_count(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare how many agents reach a threshold with the paper's number, by Fisher's exact test."""
-    return count_reached(claim, pooled(groups, claim["group"], column))
+    return count_reached(claim, pooled(groups, claim.group, column))
 
 
-def count_reached(claim: dict, values: np.ndarray) -> Measured:
+def count_reached(claim: Claim, values: np.ndarray) -> Measured:
     """Compare how many of these values reach a claim's threshold with the paper's number."""
-    reached, n = int(np.sum(values >= claim["threshold"])), values.size
-    p = stats.fisher_exact([[reached, n - reached], [claim["paper"], AGENTS - claim["paper"]]]).pvalue
+    reached, n = int(np.sum(values >= claim.threshold)), values.size
+    p = stats.fisher_exact([[reached, n - reached], [claim.paper, AGENTS - claim.paper]]).pvalue
     low, high = stats.binomtest(reached, n).proportion_ci()
-    sign = reached / n - claim["paper"] / AGENTS
+    sign = reached / n - claim.paper / AGENTS
     return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (sign,))
 
 
-def gain(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_gain(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a difference of means, with Welch's interval."""
-    return level(claim, groups, column)
+    return measure_level(claim, groups, column)
 
 
-def mean(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_mean(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a mean, with Student's interval."""
-    values = pooled(groups, claim["group"], column)
+    values = pooled(groups, claim.group, column)
     half = stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
     return Measured(Interval(values.mean(), values.mean() - half, values.mean() + half), "t interval")
 
 
-def spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_spread(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure Cohen's f: the standard deviation of the means over ξ, in standard deviations of agents with the same ξ.
 
     Its interval inverts the non-central F distribution; Cohen calls 0.1 small, 0.25 medium and 0.4 large.
     """
-    samples = [group.column(column) for group in select(groups, claim["group"])]
+    samples = [group.column(column) for group in select(groups, claim.group)]
     k, n = len(samples), sum(sample.size for sample in samples)
     test = stats.f_oneway(*samples)
 
@@ -124,10 +130,10 @@ def spread(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(Interval(*f), "Cohen's f", effect=f[0])
 
 
-def ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_ratio(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a ratio of means, with a bootstrap interval."""
     rng = np.random.default_rng(0)
-    one, other = (pooled(groups, claim[name], column) for name in ("group", "other"))
+    one, other = (pooled(groups, name, column) for name in (claim.group, claim.other))
     found = percentile_interval(
         one.mean() / other.mean(),
         (bootstrap_weights(rng, one.size) @ one) / (bootstrap_weights(rng, other.size) @ other),
@@ -135,10 +141,10 @@ def ratio(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(found, "bootstrap")
 
 
-def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_lost(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure the share of the gain over a floor that a group lacks, compared to another; bootstrap interval."""
     rng = np.random.default_rng(0)
-    samples = [pooled(groups, claim[name], column) for name in ("group", "other", "floor")]
+    samples = [pooled(groups, name, column) for name in (claim.group, claim.other, claim.floor)]
 
     def share(one: Any, other: Any, floor: Any) -> Any:
         return (other - one) / (other - floor)
@@ -147,9 +153,9 @@ def lost(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
     return Measured(percentile_interval(share(*(sample.mean() for sample in samples)), resampled), "bootstrap")
 
 
-def crossing(claim: dict, groups: Mapping[Key, Group], column: str) -> Measured:
+def measure_crossing(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure the first batch after which the mean curve of a group is not below another's."""
-    (one,), (other,) = select(groups, claim["group"]), select(groups, claim["other"])
+    (one,), (other,) = select(groups, claim.group), select(groups, claim.other)
     return Measured(first_crossing(one, other), "bootstrap")
 
 
@@ -169,19 +175,19 @@ def first_crossing(one: Group, other: Group) -> Interval:
         (group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in (one.curves, other.curves[:, at])
     ]
     estimate, resampled = (first(a >= b) for a, b in zip(*means, strict=True))
-    return percentile_interval(estimate, resampled)
+    return percentile_interval(float(estimate), resampled)
 
 
-MEASURES: dict[str, Callable[[dict, Mapping[Key, Group], str], Measured]] = {
-    "number": number,
-    "level": level,
-    "count": count,
-    "order": order,
-    "same order": same_order,
-    "gain": gain,
-    "spread": spread,
-    "lost": lost,
-    "ratio": ratio,
-    "mean": mean,
-    "crossing": crossing,
+MEASURES: dict[str, Callable[[Claim, Mapping[Key, Group], str], Measured]] = {
+    "number": measure_number,
+    "level": measure_level,
+    "count": measure_count,
+    "order": measure_order,
+    "same order": measure_same_order,
+    "gain": measure_gain,
+    "spread": measure_spread,
+    "lost": measure_lost,
+    "ratio": measure_ratio,
+    "mean": measure_mean,
+    "crossing": measure_crossing,
 }

@@ -9,27 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import either
+from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.network import Network
 from spaql.policies.interval import paper_interval
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.tree import Tree
-from spaql.systems import begin, episode_limit, make_env, move, observe, space_of, system_of
-
-
-@either
-def step_batch(world, states, starts, actions, observations, rewards, over):
-    """Begin an episode from each row of `starts`; if it has none, take a step of each episode that is not over.
-
-    Actions and observations are in the environment's units.
-    """
-    for i in range(len(states)):
-        if len(starts):
-            begin(world.system, starts[i], states[i])
-        elif not over[i]:
-            reward, over[i] = move(world.system, states[i], actions[i])
-            rewards[i] += reward
-        observe(world.system, states[i], observations[i])
+from spaql.systems import episode_limit, make_env, space_of, system_of
 
 
 def run_network(
@@ -47,15 +32,17 @@ def run_network(
     noise = np.array(np.broadcast_to(np.asarray(noise, float), dimensions))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, dimensions))
     actions, rewards, over = np.zeros((count, 1)), np.zeros(count), np.zeros(count, bool)
-    world.call(step_batch, states, starts, actions, observations, rewards, over)
+    total = np.zeros(count)
+    world.call(begin_batch, starts, states, observations)
     for _ in range(min(horizon, episode_limit(env) or horizon)):
         if over.all():
             break
         if noise.any():
             observations += noise * rng.standard_normal(observations.shape)
         actions[:] = network.predict(observations)[0].reshape(count, -1)
-        world.call(step_batch, states, starts[:0], actions, observations, rewards, over)
-    return rewards
+        world.call(step_batch, states, actions, observations, rewards, over)
+        total += rewards
+    return total
 
 
 def changed(system: str, mass: float = 1.0, length: float = 1.0) -> gym.Env:

@@ -16,6 +16,7 @@ from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.runs.stored_trees import PUBLISHED, simplified
 from spaql.paper.studies import paper_jobs
+from spaql.policies.exact_tree import Branches
 from spaql.policies.export import export_text
 from spaql.policies.play import evaluate
 from spaql.policies.policy import Policy
@@ -56,7 +57,7 @@ def paper_policies(**running: Any) -> list[Shown]:
     return shown
 
 
-def write(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
+def write_policies(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
     """Write policies to a file of JavaScript that the page loads beside `explorer.js`.
 
     Parameters
@@ -68,7 +69,7 @@ def write(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
 
     Examples
     --------
-    >>> write("book/explorer/policies.js", paper_policies())
+    >>> write_policies("book/explorer/policies.js", paper_policies())
     """
     shown = list(shown)
     data = {
@@ -123,6 +124,7 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     The lists from `action` on have one entry per leaf: the action (a number of the list, or a value), the least and the
     greatest action that the paper's policy draws from, Q and visits (None in a simplified tree, which has no balls).
     """
+    branches: Branches | Tree
     if isinstance(item.what, Policy):
         tree = item.what.tree()
         branches, leaves = item.what.cell_tree()

@@ -56,14 +56,16 @@ def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, 
     return jobs
 
 
-def trpo_jobs(system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH):
+def trpo_jobs(
+    system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH
+) -> list[Job]:
     """Return the agents of the baseline, with the published root seed; none if `agents` is 0."""
     if agents == 0:
         return []
     return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
 
 
-def provenance(records: Iterable[Record], name: str) -> Table:
+def provenance_table(records: Iterable[Record], name: str) -> Table:
     """Return where the numbers of a notebook come from: its closing block."""
     records = list(records)
     table = groups_frame(records)

@@ -23,7 +23,7 @@ from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LEARNERS, LONG_RUNS, paper_jobs
+from spaql.paper.studies import LEARNERS, LONG_RUNS, XI_STUDY, paper_jobs
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
 from spaql.systems import solved_at, title
@@ -58,7 +58,7 @@ def stored(study: str) -> list[Record]:
     return [records[job] for job in jobs]
 
 
-def save(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str:
+def save_figure(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str:
     """Write a figure for the book; return the lines that show it."""
     folder.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(style.SETTINGS):
@@ -109,7 +109,7 @@ def glance_text(ends: pd.DataFrame) -> str:
         f"On {title(AHEAD)} TRPO ends far ahead: {mean(AHEAD, 'TRPO')}, against {mean(AHEAD, 'SPAQL')} of SPAQL and "
         f"{mean(AHEAD, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(AHEAD, 'AQL')}) is little better than Random "
         f"({mean(AHEAD, 'Random')}). "
-        f"What the paper reports of SPAQL, as we do here, is the best of up to {LONG_RUNS['iterations']:,} noisy "
+        f"What the paper reports of SPAQL, as we do here, is the best of up to {LONG_RUNS.iterations:,} noisy "
         f"means; fresh episodes give less, {mean(AHEAD, 'SPAQL', 'fresh')} instead of {mean(AHEAD, 'SPAQL')} on "
         f"{title(AHEAD)}."
     )
@@ -209,7 +209,7 @@ def substitutions(folder: Path) -> dict[str, str]:
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
     drawn = {
-        name: save(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
+        name: save_figure(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
         for name, caption in DRAWINGS.items()
     }
     shown = title(GLANCE)
@@ -218,7 +218,7 @@ def substitutions(folder: Path) -> dict[str, str]:
         "claims_summary": f"**{judge.summary(judge.verdicts())}**",
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
-        "glance_figure": save(
+        "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
             f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against batches of samples."
         ),
@@ -227,11 +227,11 @@ def substitutions(folder: Path) -> dict[str, str]:
         "attestations": attestations_table().myst(),
         "bench": bench_table(),
         "defaults": defaults_text(),
-        "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
+        "parameters_xi": parameter_table(XI_STUDY, "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
         "parameters_long": parameter_table(
-            "long", "The long runs (the paper's Table 3; ξ from the authors' program)", "tab-parameters-long"
+            LONG_RUNS, "The long runs (the paper's Table 3; ξ from the authors' program)", "tab-parameters-long"
         ).myst(),
-        "trpo_deviations": "- " + inspect.getdoc(baseline).split("\n\n- ")[1],
+        "trpo_deviations": "- " + (inspect.getdoc(baseline) or "").split("\n\n- ")[1],
         "trpo_settings": trpo_settings().myst(),
         "versions": versions_table().myst(),
     }  # fmt: skip

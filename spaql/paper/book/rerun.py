@@ -10,7 +10,7 @@ import pandas as pd
 
 from spaql.checks import MOST, check_integer, is_finite
 from spaql.paper.runs.provenance import repository
-from spaql.paper.studies import SCALES
+from spaql.paper.studies import scale_changes
 from spaql.rules import check_rules
 
 try:
@@ -42,7 +42,8 @@ def find_notebook(name: str) -> Path:
         return path
     if path.suffix == ".ipynb":
         raise Refused(f"there is no file {name}")
-    known = sorted((repository() / "notebooks").glob("*.ipynb")) if repository() else []
+    root = repository()
+    known = sorted((root / "notebooks").glob("*.ipynb")) if root else []
     found = [known_path for known_path in known if known_path.stem.startswith(name)]
     if len(found) == 1:
         return found[0]
@@ -130,8 +131,10 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
     study = read_notebook(path).metadata.get("spaql", {}).get("study")
     if study is None:
         raise Refused(f"{path.name} says no study in its metadata, so that no scale is known for it: leave --scale out")
-    changed = {name: list(value) if isinstance(value, tuple) else value for name, value in SCALES[scale][study].items()}
-    changed |= {f"trpo_{name}": value for name, value in SCALES[scale]["trpo"].items()}
+    changed = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in scale_changes(study, scale).items()
+    }
+    changed |= {f"trpo_{name}": value for name, value in scale_changes("trpo", scale).items()}
     return {name: value for name, value in changed.items() if name in declared}
 
 

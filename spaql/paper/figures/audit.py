@@ -2,11 +2,12 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE
 from spaql.paper.figures.style import legend_above, name_panel, new_figure
-from spaql.paper.labels import STYLES, family, variant
+from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.systems import title
 
@@ -49,7 +50,7 @@ def verdict_map(frame: pd.DataFrame) -> Figure:
 
 def bias(frame: pd.DataFrame) -> Figure:
     """Show what is reported and what the same policy earns afresh, one row per algorithm, system and N."""
-    families = frame.system.map(family)
+    families = frame.system.map(system_name)
     names = list(dict.fromkeys(families))
     figure, grid = new_figure(1, len(names), height=0.34 * len(frame) / 1.6 + 1.2)
     for axes, name in zip(grid[0], names, strict=True):
@@ -108,7 +109,7 @@ def random_hypotheses(frame: pd.DataFrame, paper: tuple[float, float]) -> Figure
     axes.set(xlabel="mean reward of 20 agents", ylabel="half-interval", ylim=(0, None))
     legend_above(figure, axes)
     for handle in figure.legends[0].legend_handles:
-        if hasattr(handle, "set_sizes"):
+        if isinstance(handle, PathCollection):
             handle.set_sizes([36])
             handle.set_alpha(1)
     return figure

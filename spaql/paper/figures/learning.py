@@ -121,6 +121,8 @@ def episodes(records: Mapping[str, Record]) -> Figure:
     """
     env = make_env(next(iter(records.values())).job.system)
     system, steps = system_of(env), episode_limit(env)
+    if system is None:
+        raise ValueError(f"only the states of registered systems have names, not those of {env}")
     place = system.telling[0]
     variable = system.state[place]
     figure, grid = new_figure(len(records), 2, height=1.5, sharex=True, sharey="col")

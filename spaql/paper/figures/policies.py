@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
@@ -107,7 +107,7 @@ def phase_portrait(
     for path in paths:
         across, up = (values_of(policy, path, name) for name in (x, y))
         # Where an angle goes round from one side of the map to the other the pen is lifted.
-        breaks = np.flatnonzero(np.abs(np.diff(across)) > period / 2) + 1 if period else []
+        breaks = np.flatnonzero(np.abs(np.diff(across)) > period / 2) + 1 if period else np.zeros(0, int)
         for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
             axes.plot(*piece, color="black", linewidth=1.1)
@@ -121,7 +121,7 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
 
     Of a tree with more than about twenty leaves the drawing is wider than a page.
     """
-    place, symbols = lay_out(tree), formulas(tree.variables.observed)
+    place, symbols = place_nodes(tree), formulas(tree.variables.observed)
     width = max(WIDTH, 1.25 * tree.leaves)
     figure = Figure(figsize=(width, 0.5 + 0.95 * (tree.depth + 1)), layout="constrained")
     axes = figure.add_subplot()
@@ -175,7 +175,7 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
     return figure
 
 
-def robustness(frame: pd.DataFrame) -> Figure:
+def robustness_curves(frame: pd.DataFrame) -> Figure:
     """Show the returns of policies under changed mass and length and under noise.
 
     `spaql.paper.audit.robustness` makes the data.  The grey line is the system the policies were made for.
@@ -187,7 +187,7 @@ def robustness(frame: pd.DataFrame) -> Figure:
         here = frame[frame.change == change]
         for name, style in zip(names, styles_of(names), strict=True):
             rows = here[here.policy == name].sort_values("value")
-            draw_line(axes, style, *(rows[column] for column in ("value", "mean", "low", "high")), name)
+            draw_line(axes, style, rows["value"], rows["mean"], rows["low"], rows["high"], name)
         values = sorted(here.value.unique())
         if change == "noise":  # from none, over powers of ten
             axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
@@ -222,7 +222,7 @@ def draw_line(
     axes.fill_between(x, low, high, color=style.colour, alpha=BAND, linewidth=0)
 
 
-def lay_out(tree: Tree) -> np.ndarray:
+def place_nodes(tree: Tree) -> np.ndarray:
     """Return the place of each node: leaves side by side, a question in the middle above its answers."""
     place = np.zeros((len(tree.feature), 2))
     leaves = 0
@@ -288,7 +288,9 @@ def check_axes(policy: Policy, x: str, y: str, at: Mapping[str, float]) -> None:
         raise ValueError(f"a map needs two different variables, not {x!r} twice")
 
 
-def observe(policy: Policy, x: str, y: str, across: np.ndarray, up: np.ndarray, at: Mapping[str, float]) -> np.ndarray:
+def observations_at(
+    policy: Policy, x: str, y: str, across: np.ndarray, up: np.ndarray, at: Mapping[str, float]
+) -> np.ndarray:
     """Return the observations of points of a map, one row per point."""
     names, system = policy.variables.observed, system_of(policy.env)
     usual = system.reference if system and system.reference else (0.0,) * len(names)
@@ -319,11 +321,12 @@ def draw_map(
     ends = [np.linspace(*usual[name], points + 1) for name in (x, y)]
     middles = [(end[1:] + end[:-1]) / 2 for end in ends]
     across, up = (grid.ravel() for grid in np.meshgrid(*middles))
-    frame = policy.find(observe(policy, x, y, across, up, at or {}))
-    shown = colours(policy, frame[what].to_numpy(), what)
+    frame = policy.find(observations_at(policy, x, y, across, up, at or {}))
+    scale = colour_scale(policy, frame[what].to_numpy(), what)
+    shown = ScalarMappable(scale, COLOURS)
     picture = frame[what].to_numpy(float).reshape(points, points)
     extent = (ends[0][0], ends[0][-1], ends[1][0], ends[1][-1])
-    axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=shown.cmap, norm=shown.norm,
+    axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=COLOURS, norm=scale,
                 interpolation="nearest")  # fmt: skip
     if borders:
         lines = border_lines(frame["cell"].to_numpy().reshape(points, points), *ends)
@@ -339,35 +342,33 @@ def draw_map(
     return shown
 
 
-def colours(policy: Policy, values: np.ndarray, what: str) -> ScalarMappable:
-    """Return the colours of a quantity: the same for all maps of a system's actions."""
+def colour_scale(policy: Policy, values: np.ndarray, what: str) -> Normalize:
+    """Return where the colours of a quantity lie: the same for all maps of a system's actions."""
     names = policy.variables
     if what == "action" and names.box is None:
         steps = np.array(names.choices)
         middles = (steps[1:] + steps[:-1]) / 2
         edges = np.concatenate(([steps[0] - 1], middles, [steps[-1] + 1]))
-        return ScalarMappable(BoundaryNorm(edges, 256), COLOURS)
+        return BoundaryNorm(edges, 256)
     if what == "action":
         half = names.space.action_half[0]
-        return ScalarMappable(
-            Normalize(names.space.action_centre[0] - half, names.space.action_centre[0] + half), COLOURS
-        )
+        return Normalize(names.space.action_centre[0] - half, names.space.action_centre[0] + half)
     if what == "visits":
-        return ScalarMappable(LogNorm(1, max(2, values.max())), COLOURS)
+        return LogNorm(1, max(2, values.max()))
     if what == "depth":
         edges = np.arange(values.min(), values.max() + 2) - 0.5
-        return ScalarMappable(BoundaryNorm(edges, 256) if len(edges) > 2 else Normalize(0, 1), COLOURS)
-    return ScalarMappable(Normalize(values.min(), values.max()), COLOURS)
+        return BoundaryNorm(edges, 256) if len(edges) > 2 else Normalize(0, 1)
+    return Normalize(values.min(), values.max())
 
 
-def add_key(figure: Figure, axes: Any, policy: Policy, shown: ScalarMappable, what: str) -> None:
+def add_key(figure: FigureBase, axes: Any, policy: Policy, shown: ScalarMappable, what: str) -> None:
     """Say what the colours mean: a legend for a few actions, a bar for numbers."""
     names = policy.variables
     unit = f" ({names.action_unit})" if names.action_unit else ""
     if what == "action" and names.box is None:
         patches = [
-            Patch(facecolor=shown.to_rgba(choice), edgecolor="black", label=signed(choice, names.action_unit))
-            for choice in names.choices
+            Patch(facecolor=colour, edgecolor="black", label=signed(choice, names.action_unit))
+            for choice, colour in zip(names.choices, shown.to_rgba(np.array(names.choices)), strict=True)
         ]
         figure.legend(handles=patches, loc="outside upper center", ncols=5, fontsize=FONT - 1, frameon=False)
         return

@@ -1,5 +1,7 @@
 """The style that all figures of the book share: settings, panels, legends."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -36,7 +38,7 @@ def use_svg() -> None:
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
-def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options) -> tuple[Figure, np.ndarray]:
+def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options: Any) -> tuple[Figure, np.ndarray]:
     """Return a figure in the book's style and the array of its axes; `height` is a row's, in inches."""
     with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height * rows + 0.4), squeeze=False, **options)

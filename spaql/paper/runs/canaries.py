@@ -4,6 +4,7 @@ Each canary is a run of a second or two at most.  Their digests are stored with 
 key (see `platform_key`); a test computes them again, and where one differs the numbers of the package have changed.
 """
 
+import functools
 import hashlib
 import importlib.util
 import itertools
@@ -16,13 +17,13 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
-from spaql.paper.runs.job import ALGORITHMS, Job, Record
+from spaql.paper.runs.job import ALGORITHMS, Job, Record, make_agent
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
 from spaql.policies.tree import Tree
 from spaql.progress import progress
-from spaql.rules import HISTORY, RULES
+from spaql.rules import COLUMNS, RULES
 from spaql.systems import make_env
 
 FAMILIES = {"agents": "spaql", "policies": "policies", "trpo": "trpo"}  # which version of the numbers each kind guards
@@ -47,11 +48,10 @@ def agents() -> dict[str, tuple[str, str, str]]:
     return {f"{algorithm}, {system}, {rules}": (algorithm, system, rules) for algorithm, system, rules in every}
 
 
-def train(algorithm: str, system: str, rules: str) -> Agent:
+def train_canary(algorithm: str, system: str, rules: str) -> Agent:
     """Return the trained agent of a canary; `rules` names both whole sets or the one rule that is the program's."""
     chosen = RULES.get(rules) or RULES["paper"]._replace(**{rules: getattr(RULES["released"], rules)})
-    parameters = {} if algorithm == "Random" else {"xi": SYSTEMS[system]}
-    return ALGORITHMS[algorithm](system, rules=chosen, seed=1, **parameters).learn(ITERATIONS, N)
+    return make_agent(algorithm, system, SYSTEMS[system], rules=chosen, seed=1).learn(ITERATIONS, N)
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
@@ -64,7 +64,7 @@ def digest(arrays: Iterable[np.ndarray]) -> str:
 
 def agent_digest(agent: Agent) -> str:
     """Return a hash of all that an agent has learnt and would do: history, both partitions, fresh episodes, actions."""
-    columns = [agent.history[name] for name in HISTORY.names]
+    columns = [agent.history[name] for name in COLUMNS]
     for p in (agent._trainee, agent._best):
         balls, cells = p.counts[BALLS], p.counts[CELLS]
         columns += [p.counts[[BALLS, CELLS, ARMS, SPLITS]].astype(np.int64), p.low[:balls], p.high[:balls]]
@@ -78,12 +78,16 @@ def agent_digest(agent: Agent) -> str:
 
 def agent_canaries() -> dict[str, Callable[[], str]]:
     """Return the canaries that train an agent: functions that compute their digests, by name."""
-    return {name: lambda run=run: agent_digest(train(*run)) for name, run in agents().items()}
+
+    def run(algorithm: str, system: str, rules: str) -> str:
+        return agent_digest(train_canary(algorithm, system, rules))
+
+    return {name: functools.partial(run, *canary) for name, canary in agents().items()}
 
 
 def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
     """Return the numbers of a tree."""
-    return tuple(tree)[:-1]
+    return tree[:-1]
 
 
 def tree_digest(policy: Policy, system: str) -> str:
@@ -117,15 +121,19 @@ def policy_canaries() -> dict[str, Callable[[], str]]:
     """Return the canaries of policies: functions that compute their digests, by name."""
     kinds = {"tree": tree_digest, "table": table_digest, "episodes": episodes_digest, "simplified": simplified_digest}
     systems = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")
+
+    def run(of: Callable[[Policy, str], str], algorithm: str, system: str) -> str:
+        return of(train_canary(algorithm, system, "paper").policy, system)
+
     return {
-        f"{kind}, {algorithm}, {system}": lambda of=of, a=algorithm, s=system: of(train(a, s, "paper").policy, s)
+        f"{kind}, {algorithm}, {system}": functools.partial(run, of, algorithm, system)
         for (kind, of), algorithm, system in itertools.product(kinds.items(), ("SPAQL", "SPAQL-TS"), systems)
     }
 
 
 def record_digest(record: Record) -> str:
     """Return a hash of a record's numbers alone."""
-    columns = [record.history[name] for name in HISTORY.names]
+    columns = [record.history[name] for name in COLUMNS]
     return digest([*columns, record.fresh, record.rewards, *(record.episode[name] for name in sorted(record.episode))])
 
 
@@ -138,7 +146,11 @@ def trpo_canaries() -> dict[str, Callable[[], str]]:
         for algorithm, systems in trpo.SETTINGS.items()
         for system in systems
     ]
-    return {f"{job.algorithm}, {job.system}": lambda job=job: record_digest(trpo.compute(job)) for job in jobs}
+
+    def run(job: Job) -> str:
+        return record_digest(trpo.compute_trpo(job))
+
+    return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
 
 
 def compute_canaries(kind: str, progress_bar: bool = True) -> dict[str, str]:

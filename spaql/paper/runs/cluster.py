@@ -1,7 +1,9 @@
 """Agents on a Dask cluster: what is wrong with it is said within seconds, with what to do about it."""
 
+import concurrent.futures
 import logging
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -31,7 +33,12 @@ def on_cluster(function: Callable, jobs: Iterable[Any], scheduler: str) -> Itera
         futures = client.map(function, list(jobs), pure=False, retries=3)
         try:
             for future in completed(client, futures, scheduler):
-                yield result_of(future, scheduler)
+                yield result_of(future)
+        except lost_errors() as error:
+            raise ConnectionError(
+                f"the Dask scheduler at {scheduler} is lost: start it and its workers again, then give the same "
+                "command; what was complete is stored, if there is a store"
+            ) from error
         finally:
             if client.status == "running":
                 client.cancel(futures)
@@ -87,13 +94,17 @@ def completed(client: Any, futures: list[Any], scheduler: str) -> Iterator[Any]:
             said = alone
 
 
-def result_of(future: Any, scheduler: str) -> Any:
-    """Return what a worker computed, or say what is wrong."""
+def lost_errors() -> tuple[type[BaseException], ...]:
+    """Return what a client raises when it loses the scheduler: before, while or after it asks for a result."""
+    from distributed.comm import CommClosedError
+
+    return CommClosedError, CancelledError, concurrent.futures.CancelledError
+
+
+def result_of(future: Any) -> Any:
+    """Return what a worker computed, or raise what it raised."""
     if future.status in ("cancelled", "lost"):
-        raise ConnectionError(
-            f"the Dask scheduler at {scheduler} is lost: start it and its workers again, then give the same command; "
-            "what was complete is stored, if there is a store"
-        )
+        raise CancelledError
     error = future.exception() if future.status == "error" else None
     if isinstance(error, ModuleNotFoundError):
         raise RuntimeError(cannot_import("a Dask worker", error)) from error

@@ -5,16 +5,17 @@ import hashlib
 import json
 import time
 import zlib
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from spaql.agent import Agent
+from spaql.agent import Agent, Shared
 from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
 from spaql.rules import HISTORY, RULES, Rules
 from spaql.systems import make_env
 
-ALGORITHMS: dict[str, type[Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
+ALGORITHMS: dict[str, Callable[..., Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
 
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
 
@@ -37,6 +38,7 @@ class Job:
     rules: Rules = RULES["paper"]
     fresh: int = FRESH
     record: bool = False  # keep an episode and the fresh rewards
+    starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""
@@ -79,8 +81,13 @@ class Record(NamedTuple):
         """Return a hash of the job and the numbers: two runs agree bit for bit if and only if their digests do."""
         digest = hashlib.sha256(self.job.identity().encode())
         for array in (self.history, self.fresh, self.rewards, *(self.episode[key] for key in sorted(self.episode))):
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
+
+
+def cell_of(job: Job) -> int:
+    """Return a number for the algorithm, system and ξ of a job."""
+    return zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
 
 
 def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
@@ -89,17 +96,29 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     The root seed has a child for each algorithm, system and ξ, which has a child for each agent: independent streams,
     that do not depend on what else an experiment runs.
     """
-    cell = zlib.crc32(f"{job.algorithm} {job.system} {float(job.xi)!r}".encode())
-    return tuple(np.random.SeedSequence(job.seed, spawn_key=(cell, job.agent)).spawn(2))
+    learning, evaluation = np.random.SeedSequence(job.seed, spawn_key=(cell_of(job), job.agent)).spawn(2)
+    return learning, evaluation
+
+
+def make_agent(algorithm: str, system: str, xi: float, **shared: Unpack[Shared]) -> Agent:
+    """Return an untrained agent of an algorithm, by its name; Random has no ξ."""
+    own = {} if algorithm == "Random" else {"xi": xi}
+    return ALGORITHMS[algorithm](system, **own, **shared)
+
+
+def untrained(job: Job) -> Agent:
+    """Return the agent of a job before it learns."""
+    learning, _ = seeds(job)
+    env_seed = int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])
+    shared = env_seed if job.starts == "shared" else None
+    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared)
 
 
 def compute(job: Job) -> Record:
     """Train and evaluate an agent."""
     before = time.perf_counter()
-    learning, evaluation = seeds(job)
-    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
-    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=learning, **parameters)
-    agent.learn(job.iterations, job.evaluations)
+    _, evaluation = seeds(job)
+    agent = untrained(job).learn(job.iterations, job.evaluations)
     replay, recording = evaluation.spawn(2)
     rewards = agent.evaluate(job.fresh, seed=replay)
     return Record(
@@ -116,7 +135,9 @@ def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dic
     """Return the states (the system's own variables), actions and rewards of an episode under the agent's policy."""
     env = make_env(system)
     observation, _ = env.reset(seed=int(seed.generate_state(1)[0]))
-    states, actions, rewards = [env.unwrapped.state], [], []
+    states: list[np.ndarray] = [env.unwrapped.state]
+    actions: list[np.ndarray] = []
+    rewards: list[float] = []
     state: Any = None
     over = False
     while not over:

@@ -72,11 +72,11 @@ def network_of(agent: Any) -> Network:
     return Network(kernels, tuple(layer["bias"] for layer in arrays), *bounds)
 
 
-def train(job: Job) -> tuple[Network, np.ndarray]:
-    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
+def train_network(job: Job) -> tuple[Network, np.ndarray]:
+    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute_trpo`."""
     from spaql.paper.runs import trpo
 
-    agent, returns = trpo.train(job)
+    agent, returns = trpo.train_trpo(job)
     return network_of(agent), np.array(returns.means)
 
 
@@ -104,7 +104,7 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
     if job.algorithm not in provenance.TRPO:
         raise ValueError(f"algorithm must be one of {', '.join(provenance.TRPO)}, not {job.algorithm!r}")
     if store is None:
-        return train(job)[0]
+        return train_network(job)[0]
     store = Path(store) if store else provenance.default_store()
     path = network_path(store, job)
     try:
@@ -113,7 +113,7 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
         pass
     except Stale as stale:
         log.warning("%s", stale)
-    network, rewards = train(job)
+    network, rewards = train_network(job)
     try:
         same = bool(np.array_equal(load_record(store, job).history["rewards"], rewards))
     except (FileNotFoundError, Stale):
@@ -152,11 +152,12 @@ def load_network(path: Path, job: Job) -> Network:
         header, arrays = archive.read(path, FORMAT, VERSION)
         stored = Job.parse(header["job"])
         computed = header["provenance"].get("numerics", 1)
-        layers = [
+        kernels, biases = (
             tuple(archive.check_array(arrays, f"{name}_{i}", np.float32) for i in range(header["layers"]))
             for name in ("kernel", "bias")
-        ]
-        network = Network(*layers, *(archive.check_array(arrays, name, np.float32) for name in ("low", "high")))
+        )
+        low, high = (archive.check_array(arrays, name, np.float32) for name in ("low", "high"))
+        network = Network(kernels, biases, low, high)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     if stored != job:

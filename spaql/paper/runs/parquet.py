@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from spaql import archive
 from spaql.paper.runs.errors import DamagedPack
 from spaql.paper.runs.job import Job, Record
-from spaql.rules import HISTORY, Rules
+from spaql.rules import COLUMNS, HISTORY, Rules
 
 FORMAT = {"format": "spaql records", "version": "1"}
 
@@ -39,7 +39,7 @@ JOB = {
     "record": pa.bool_(),
 }
 
-HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in HISTORY.names}
+HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}
 
 EPISODE = {
     "episode_states": pa.list_(pa.list_(pa.float64())),
@@ -138,7 +138,7 @@ def decode(table: pa.Table, jobs: list[Job | None]) -> Iterator[Stored]:
     columns = {name: Lists(table.column(name)) for name in LISTS}
     shared = columns["history_rewards"].offsets
     history = np.empty(len(columns["history_rewards"].values), HISTORY)
-    for name in HISTORY.names:
+    for name in COLUMNS:
         history[name] = columns[f"history_{name}"].values
     digests, walls, origins = (table.column(name).to_pylist() for name in ("digest", "wall", "origin"))
     for i, job in enumerate(jobs):
@@ -187,7 +187,7 @@ def encode(stored: Iterable[Stored]) -> pa.Table:
     for record, origin in stored:
         job = record.job
         row: dict[str, Any] = {name: getattr(job, name) for name in JOB} | {"rules": job.rules._asdict()}
-        row |= {f"history_{name}": record.history[name] for name in HISTORY.names}
+        row |= {f"history_{name}": record.history[name] for name in COLUMNS}
         row |= {"fresh_moments": record.fresh, "fresh_rewards": record.rewards}
         row |= dict.fromkeys(EPISODE)
         row |= {f"episode_{name}": list(array) for name, array in record.episode.items()}
@@ -197,10 +197,10 @@ def encode(stored: Iterable[Stored]) -> pa.Table:
 
 def write_records(path: Path, stored: Iterable[Stored]) -> None:
     """Write a file that replaces an older one only when it is complete and found to hold every record."""
-    stored = sorted(stored, key=lambda entry: (order(entry.record.job), entry.record.job.agent))
+    stored = sorted(stored, key=lambda entry: (group_order(entry.record.job), entry.record.job.agent))
     groups: dict[str, list[Stored]] = {}
     for entry in stored:
-        groups.setdefault(order(entry.record.job), []).append(entry)
+        groups.setdefault(group_order(entry.record.job), []).append(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{archive.PREFIX}{os.getpid()}-{secrets.token_hex(4)}{archive.SUFFIX}")
     try:
@@ -243,7 +243,7 @@ def element(name: str) -> str:
     return name + ".list.element" * (2 if name == "episode_states" else 1)
 
 
-def order(job: Job) -> str:
+def group_order(job: Job) -> str:
     """Return a text by which the groups of a file are sorted."""
     return job.group().identity()
 

@@ -94,16 +94,19 @@ def elementary(x, small, two):
     )
 
 
+def git(*arguments: str) -> str:
+    """Return what git says of the folder that this package runs from."""
+    root = Path(__file__).parents[3]
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+
+
 @functools.cache
 def provenance() -> dict[str, Any]:
     """Return where the numbers of this process come from: versions, commit, machine in words."""
     packages = ("spaql", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
-    root = Path(__file__).parents[3]
     try:
-        options = {"cwd": root, "capture_output": True, "text": True, "check": True}
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], **options).stdout.strip()
-        changes = subprocess.run(["git", "status", "--porcelain", "--", "spaql"], **options).stdout.strip()
-        commit += " with changes" if changes else ""
+        commit = git("rev-parse", "HEAD")
+        commit += " with changes" if git("status", "--porcelain", "--", "spaql") else ""
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"
     versions = {}

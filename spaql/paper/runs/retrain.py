@@ -9,7 +9,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
 from spaql.paper.runs.errors import Stale
-from spaql.paper.runs.job import ALGORITHMS, Job, seeds
+from spaql.paper.runs.job import ALGORITHMS, Job, untrained
 from spaql.paper.runs.store import load_record
 
 log = logging.getLogger(__name__)
@@ -29,9 +29,7 @@ def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
     """
     if job.algorithm not in ALGORITHMS:
         raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {job.algorithm!r}")
-    parameters = {} if job.algorithm == "Random" else {"xi": job.xi}
-    agent = ALGORITHMS[job.algorithm](job.system, rules=job.rules, seed=seeds(job)[0], **parameters)
-    agent.learn(job.iterations, job.evaluations)
+    agent = untrained(job).learn(job.iterations, job.evaluations)
     if store is not None:
         try:
             stored = load_record(Path(store) if store else provenance.default_store(), job)

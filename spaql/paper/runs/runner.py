@@ -189,7 +189,7 @@ def compute_here(job: Job) -> tuple[Record, dict]:
     if job.algorithm in provenance.TRPO:
         from spaql.paper.runs import trpo
 
-        record = trpo.compute(job)
+        record = trpo.compute_trpo(job)
     else:
         record = compute(job)
     return record, provenance.origin_of(job)

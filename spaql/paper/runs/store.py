@@ -22,7 +22,7 @@ from spaql.paper.runs.errors import Damaged, Stale
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.parquet import Stored
 from spaql.paper.runs.provenance import numerics, origin_of
-from spaql.rules import HISTORY, RULES
+from spaql.rules import COLUMNS, HISTORY, RULES
 
 FORMAT, VERSION = "stored record", 2
 
@@ -59,7 +59,7 @@ def save_record(store: Path, record: Record, origin: dict[str, Any] | None = Non
     }
     arrays = {f"episode_{name}": array for name, array in record.episode.items()}
     # One row per column: it packs better than one entry per iteration, and every count is exact as a float.
-    arrays["history"] = np.array([record.history[name] for name in HISTORY.names], float)
+    arrays["history"] = np.array([record.history[name] for name in COLUMNS], float)
     arrays |= {"fresh": record.fresh, "rewards": record.rewards}
     with contextlib.suppress(FileNotFoundError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +76,9 @@ def read_record(path: Path) -> Stored:
     try:
         header, arrays = archive.read(path, FORMAT, VERSION)
         job = Job.parse(header["job"])
-        columns = check_array(arrays, "history", float, len(HISTORY.names))
+        columns = check_array(arrays, "history", float, len(COLUMNS))
         history = np.zeros(columns.shape[1], HISTORY)
-        for name, column in zip(HISTORY.names, columns, strict=True):
+        for name, column in zip(COLUMNS, columns, strict=True):
             history[name] = column
         start = "episode_"
         episode = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

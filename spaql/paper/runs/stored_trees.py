@@ -91,12 +91,18 @@ def load_tree(path: Path, job: Job, policy: Policy, options: dict[str, Any]) -> 
             return None
         rows = check_array(arrays, "curve", float)
         trees = [
-            Tree(*(check_array(arrays, f"{i}_{name}", getattr(full, name).dtype) for name in ARRAYS), policy.variables)
+            Tree(
+                **{name: check_array(arrays, f"{i}_{name}", getattr(full, name).dtype) for name in ARRAYS},
+                variables=policy.variables,
+            )
             for i in range(len(rows) - 1)
         ]
         if not all(sound(tree, full) for tree in trees):
             raise ValueError("a tree in it does not hold together")
-        curve = [Size(int(row[0]), *map(float, row[1:]), tree) for row, tree in zip(rows, [*trees, full], strict=True)]
+        curve = [
+            Size(int(leaves), float(mean), float(low), float(high), tree)
+            for (leaves, mean, low, high), tree in zip(rows, [*trees, full], strict=True)
+        ]
         returns = list(map(float, check_array(arrays, "returns", float, 7)))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise Damaged(f"{path} is damaged: {error}; delete it, and it is made again") from error

@@ -6,11 +6,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from spaql.compiling import either
+from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record, record_episode, seeds
 from spaql.paper.runs.trpo_settings import SAMPLES, SETTINGS
 from spaql.rules import HISTORY
-from spaql.systems import begin, compiled_world, make_env, make_generator, move, observe, space_of
+from spaql.systems import compiled_world, make_env, make_generator, space_of
 
 try:
     import torch
@@ -21,21 +21,6 @@ try:
     from stable_baselines3.common.vec_env import VecEnv
 except ImportError as error:
     raise ImportError("TRPO needs sb3-contrib and torch: pip install 'spaql[trpo]'") from error
-
-
-@either
-def step_batch(world, states, actions, observations, rewards, over):
-    """Step each environment of a batch; actions and observations are in the environment's units."""
-    for i in range(len(states)):
-        rewards[i], over[i] = move(world.system, states[i], actions[i])
-        observe(world.system, states[i], observations[i])
-
-
-@either
-def begin_episode(world, start, state, observation):
-    """Begin an episode of one environment."""
-    begin(world.system, start, state)
-    observe(world.system, state, observation)
 
 
 class CompiledVecEnv(VecEnv):
@@ -72,9 +57,10 @@ class CompiledVecEnv(VecEnv):
         return self._observations.copy()
 
     def _begin(self, i: int) -> None:
-        start = self._world.draw(self._rngs[i], 1)[0]
-        self._world.call(begin_episode, start, self._states[i], self._observations[i])
+        starts, one = self._world.draw(self._rngs[i], 1), slice(i, i + 1)
+        self._world.call(begin_batch, starts, self._states[one], self._observations[one])
         self._returns[i] = self._steps[i] = 0
+        self._fell[i] = False
 
     def step_async(self, actions: np.ndarray) -> None:
         """Take the actions of the next step."""
@@ -89,7 +75,7 @@ class CompiledVecEnv(VecEnv):
         dones = self._fell | truncated
         infos: list[dict] = [{"TimeLimit.truncated": bool(end)} for end in truncated]
         observations = self._observations
-        for i in np.flatnonzero(dones):
+        for i in np.flatnonzero(dones).tolist():
             infos[i]["terminal_observation"] = observations[i].copy()
             infos[i]["episode"] = {"r": float(self._returns[i]), "l": int(self._steps[i])}
             self.finished.append(float(self._returns[i]))
@@ -120,7 +106,7 @@ class CompiledVecEnv(VecEnv):
 class Returns(BaseCallback):
     """Writes down the mean return of the episodes that ended in each iteration."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.means: list[float] = []
 
@@ -141,7 +127,7 @@ def make_trpo(env: VecEnv, algorithm: str, system: str, seed: int) -> TRPO:
     return TRPO("MlpPolicy", env, seed=seed, device="cpu", **settings)
 
 
-def train(job: Job) -> tuple[TRPO, Returns]:
+def train_trpo(job: Job) -> tuple[TRPO, Returns]:
     """Return a trained TRPO agent, and the returns it met on the way."""
     settings = SETTINGS[job.algorithm][job.system]
     env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
@@ -166,7 +152,9 @@ class Player:
     def __init__(self, agent: TRPO):
         self._agent, self._calls = agent, 0
 
-    def predict(self, observations, state=None, episode_start=None, deterministic: bool = False):
+    def predict(
+        self, observations: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[np.ndarray, Any]:
         """Return the actions in these states, as SB3's `predict` does."""
         agent = self._agent
         if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
@@ -175,14 +163,14 @@ class Player:
         return agent.predict(observations, state, episode_start, deterministic)
 
 
-def compute(job: Job) -> Record:
-    """Train and evaluate a TRPO agent: the counterpart of `jobs.compute`.
+def compute_trpo(job: Job) -> Record:
+    """Train and evaluate a TRPO agent: the counterpart of `job.compute`.
 
     A history's `rewards` is the mean return of the episodes that ended in the iteration.  `fresh` has the mean and
     standard deviation of fresh episodes under the stochastic policy, then under the deterministic one.
     """
     before = time.perf_counter()
-    agent, returns = train(job)
+    agent, returns = train_trpo(job)
     history = np.zeros(len(returns.means), HISTORY)
     history["rewards"] = history["evaluations"] = returns.means
     history["steps"] = agent.n_envs * agent.n_steps

@@ -1,6 +1,7 @@
 """Tables and sentences of the paper's experiments."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from spaql.paper.frames import finals
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.statistics import Comparison
-from spaql.paper.studies import LEARNERS, LONG_RUNS, SCALES, XI_STUDY, scale_of
+from spaql.paper.studies import LEARNERS, SCALES, LongRuns, XiStudy, scale_of
 from spaql.paper.tables.table import Table, number, p_value, plus_minus, spread
 from spaql.policies.interval import paper_interval
 from spaql.systems import solved_at, title
@@ -130,20 +131,20 @@ def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def parameter_table(study: str, caption: str, name: str) -> Table:
-    """Return the parameters of the paper's study "xi" or "long" (its Tables 2 and 3), from what the code runs."""
-    plan = {"xi": XI_STUDY, "long": LONG_RUNS}[study]
-    rows = [("Episode length H", 200), ("Training iterations K", plan["iterations"]), ("Agents", plan["agents"])]
+def parameter_table(plan: XiStudy | LongRuns, caption: str, name: str) -> Table:
+    """Return the parameters of a study (the paper's Tables 2 and 3), from what the code runs."""
+    rows: list[tuple[str, Any]] = [("Episode length H", 200), ("Training iterations K", plan.iterations)]
+    rows.append(("Agents", plan.agents))
     by_count: dict[int, list[str]] = {}
-    for system, count in plan["evaluations"].items():
+    for system, count in plan.evaluations.items():
         by_count.setdefault(count, []).append(title(system))
     for count, systems in by_count.items():
         which = f" ({'; '.join(systems)})" if len(by_count) > 1 else ""
         rows.append((f"Evaluation rollouts N{which}", count))
-    if study == "xi":
-        rows.append(("Values of ξ", ", ".join(f"{xi:g}" for xi in plan["xis"])))
+    if isinstance(plan, XiStudy):
+        rows.append(("Values of ξ", ", ".join(f"{xi:g}" for xi in plan.xis)))
     else:
-        for system, xis in plan["xis"].items():
+        for system, xis in plan.xis.items():
             rows.append((f"ξ ({title(system)})", ", ".join(f"{name} {xi:g}" for name, xi in xis.items())))
     return Table(pd.DataFrame(rows, columns=["parameter", "value"]).astype(str), caption, name)
 

@@ -1,6 +1,7 @@
 """A table with its caption, and numbers as text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ class Table:
         self.note = note  # a paragraph below it
         self.words = words  # cells are sentences, not numbers
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         html = self.frame.to_html(index=False, border=0)
         return {
             "text/markdown": self.myst(),

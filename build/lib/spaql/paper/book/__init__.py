@@ -1,1 +1,0 @@
-"""What makes the book: numbers for its pages, help for its notebooks, data for its explorer."""
