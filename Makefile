@@ -10,7 +10,7 @@ TRPO = .venv/.trpo
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
 test: $(TRPO) lint book
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source
