@@ -26,8 +26,8 @@ book: $(READY)
 $(SOURCE)/%.ipynb: %.ipynb
 	$(BIN)/papermill $< $@ --cwd notebooks --no-progress-bar --log-level WARNING
 
-# Everything but TRPO, which takes hours (spaql reproduce --study trpo), from nothing, beside what is stored; then it is
-# compared with that.
+# The paper's runs and the ablation, but not TRPO, which takes hours (spaql reproduce --study trpo), from nothing, beside
+# what is stored; then it is compared with that.
 reproduce: $(READY)
 	rm -rf _build/reproduced
 	$(BIN)/spaql reproduce --study xi --study long --study ablation --store _build/reproduced --against results

@@ -26,8 +26,8 @@ from spaql.systems.interpreted import InterpretedWorld, do_nothing
 if TYPE_CHECKING:
     from spaql.policies.policy import Policy
 
-CHUNK = 0.2  # seconds of compiled learning between two looks at the keyboard
-SLICE = 5000  # rollouts of a compiled evaluation between two
+CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
+SLICE = 5000  # rollouts of a compiled evaluation between two such checks
 MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 
@@ -402,11 +402,10 @@ class Agent:
         return saving.load(cls, path, env)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and copy keep: all but the locks, as it is after the last full iteration."""
-        kept = {name: value for name, value in vars(self).items() if name not in ("_learning", "_evaluating")}
+        """Return what pickle and copy keep: all but the locks.  While another thread learns it is refused."""
         if self._backup is not None:
             raise RuntimeError("the agent is learning in another thread: copy it when it has ended")
-        return kept
+        return {name: value for name, value in vars(self).items() if name not in ("_learning", "_evaluating")}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept

@@ -18,8 +18,9 @@ class AQL(Agent):
     ----------
     env
         An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
-        of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  The paper's
-        systems run compiled, any other environment interpreted.  Observations outside their declared bounds are
+        of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  Registered
+        systems (Pendulum, CartPole, MountainCar, and your own) run compiled, any other environment interpreted, and
+        `agent.compiled` tells which.  Observations outside their declared bounds are
         clipped to them, with a warning the first time.
     xi
         ξ, the scale of the upper confidence bound.
@@ -98,7 +99,7 @@ class SPAQLTS(Agent):
     tau_min, u, d
         Of the temperature, as for `SPAQL`.
     lam
-        λ, the standard deviation of the Gaussian weight, in the standard space.
+        λ, the width of the weight exp(-(D/λ)²), in the standard space (the paper calls it a standard deviation).
     reference
         The observation to steer to, in the environment's units; the paper's for Pendulum and CartPole.
     """

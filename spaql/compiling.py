@@ -1,6 +1,6 @@
 """How the hot loops are compiled, and where the machine code is kept between starts.
 
-A function of the package is one of four kinds:
+A compiled function is one of four kinds:
 
 - `inner` and `inlined` ones are called by compiled functions,
 - `entry` ones are called by Python, and their machine code is kept for the next start,

@@ -111,7 +111,7 @@ def conclude(trainee, best, learner, N, statuses, history):
         if status.seen == best.counts[ARMS] and now != status.seen:
             status.seen = now
         if status.iteration < 0 or mean >= status.best:
-            best = copy(trainee)
+            best = copy(trainee)  # and `seen` stays as it is, as in the released program
             status.best = mean
             status.tau = learner.tau_min
             if status.iteration >= 0:
@@ -121,10 +121,10 @@ def conclude(trainee, best, learner, N, statuses, history):
             if not learner.heat_if_changed or (changed and status.tau < 10.0):
                 status.tau *= status.u
             if learner.reset_machine:
-                exhausted = changed and now != status.seen
+                reset_due = changed and now != status.seen
             else:
-                exhausted = trainee.counts[SPLITS] - best.counts[SPLITS] > 2
-            if exhausted:
+                reset_due = trainee.counts[SPLITS] - best.counts[SPLITS] > 2
+            if reset_due:
                 status.seen = best.counts[ARMS]
                 status.tau = learner.tau_min
                 trainee = copy(best)

@@ -89,7 +89,7 @@ STATUS = np.dtype(
         ("tau", np.float64),
         ("u", np.float64),
         ("best", np.float64),  # mean reward of the best agent
-        ("seen", np.int64),  # of the released reset rule: a number of arms
+        ("seen", np.int64),  # for reset="machine": the trainee's arms when they first differed from the best agent's
     ],
     align=True,
 )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spaql.agent import Agent
 
 FORMAT, VERSION = "saved agent", 1
+RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 
 
@@ -120,9 +121,6 @@ def read_partition(arrays: dict, name: str, like: Partition, discrete: bool) -> 
     if not knows_its_best(read):
         raise ValueError(f"its {name} partition does not know its best balls")
     return read
-
-
-RNG = np.random.default_rng(0)  # for splits whose ranks are not drawn
 
 
 def find_splits(p: Partition, first: Partition, discrete: bool) -> Iterator[int]:

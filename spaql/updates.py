@@ -38,8 +38,9 @@ def value(p, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
     min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of
-    eqn:future_value_control for SPAQL-TS.  A pole that fell is no exception: only the horizon ends the future, and
-    only AQL's.
+    eqn:future_value_control for SPAQL-TS, which is the
+    weight of x, the state before the step, as the paper's equation has it.  A pole that fell is no exception: only the
+    horizon ends the future, and only AQL's.
     """
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
@@ -121,4 +122,4 @@ def learn_from(p, learner, h, ball, x, y, reward):
     alpha = learning_rate(learner.H, visits)
     target = reward + value(p, learner, h, x, y) + bonus(learner.xi, visits)
     update(balls, cells, 2 ** len(p.axes), ball, (1.0 - alpha) * balls[ball].q + alpha * target)
-    return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)² of a ball that so many splits made
+    return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)²: every split halves r

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--study",
         action="append",
         choices=STUDIES,
-        help="which of them, may be given several times (default: xi and long; trpo takes hours)",
+        help="which of them, may be given several times (default: xi and long; readings takes an hour, trpo hours)",
     )
     command.add_argument(
         "--store",
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--study",
         action="append",
         choices=STUDIES,
-        help="which of them, may be given several times (default: all but trpo, whose agents take minutes each)",
+        help="which of them, may be given several times (default: xi, long and ablation)",
     )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
     command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")

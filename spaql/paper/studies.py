@@ -97,7 +97,9 @@ XI_STUDY = XiStudy(  # the effect of ξ
     record=False,
 )
 
-LONG_RUNS = LongRuns(  # the ξ found best for each learner; the text names none for the discrete Pendulum: Pendulum's
+# The ξ are the released program's: the text does not print them (see long-xi in deviations.toml).  The discrete Pendulum
+# gets Pendulum's.
+LONG_RUNS = LongRuns(
     systems=("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
     xis={
         "Pendulum-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},

@@ -39,7 +39,7 @@ def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
         over = False
         reset(world, state, starts[i], x)
         while h < limit and not over:
-            observe(world.system, state, observation)
+            observe(world.constants, state, observation)
             for j in range(noise.size):
                 if noise[j] > 0.0:
                     observation[j] += noise[j] * rng.standard_normal()

@@ -119,7 +119,8 @@ REGISTRY: dict[type, System] = {}  # by the class of the constants
 def register(system: System) -> System:
     """Make a system known: its environments then run compiled.
 
-    Registering another system for the same constants or environments replaces the first.
+    Registering another system for the same environments replaces the first, with constants of a class of its own: what
+    is compiled already for a class stays as it is.
     """
     for known in list(REGISTRY.values()):
         if set(known.originals) & set(system.originals):
@@ -192,59 +193,59 @@ def make_generator(seed: int) -> np.random.Generator:
 # What compiled code calls.  In Python these look the system up in the registry; the compiler does so once, by type.
 
 
-def begin(system: Any, start: np.ndarray, state: np.ndarray) -> None:
+def begin(constants: Any, start: np.ndarray, state: np.ndarray) -> None:
     """Write the state at the start of an episode."""
-    REGISTRY[type(system)].begin(system, start, state)
+    REGISTRY[type(constants)].begin(constants, start, state)
 
 
-def move(system: Any, state: np.ndarray, action: np.ndarray) -> tuple[float, bool]:
+def move(constants: Any, state: np.ndarray, action: np.ndarray) -> tuple[float, bool]:
     """Change the state by one step under an action in the environment's units; return reward and end of episode."""
-    return REGISTRY[type(system)].step(system, state, action)
+    return REGISTRY[type(constants)].step(constants, state, action)
 
 
-def observe(system: Any, state: np.ndarray, observation: np.ndarray) -> None:
+def observe(constants: Any, state: np.ndarray, observation: np.ndarray) -> None:
     """Write the observation in the environment's units."""
-    REGISTRY[type(system)].observe(system, state, observation)
+    REGISTRY[type(constants)].observe(constants, state, observation)
 
 
-def blank_state(system: Any) -> np.ndarray:
+def blank_state(constants: Any) -> np.ndarray:
     """Return room for a system's state."""
-    return np.empty(REGISTRY[type(system)].numbers)
+    return np.empty(REGISTRY[type(constants)].numbers)
 
 
 @overload(begin, jit_options=INLINED)
-def _begin(system, start, state):
-    kernel = njit(**INLINED)(REGISTRY[system.instance_class].begin)
-    return lambda system, start, state: kernel(system, start, state)
+def _begin(constants, start, state):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].begin)
+    return lambda constants, start, state: kernel(constants, start, state)
 
 
 @overload(move, jit_options=INLINED)
-def _move(system, state, action):
-    kernel = njit(**INLINED)(REGISTRY[system.instance_class].step)
-    return lambda system, state, action: kernel(system, state, action)
+def _move(constants, state, action):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].step)
+    return lambda constants, state, action: kernel(constants, state, action)
 
 
 @overload(observe, jit_options=INLINED)
-def _observe(system, state, observation):
-    kernel = njit(**INLINED)(REGISTRY[system.instance_class].observe)
-    return lambda system, state, observation: kernel(system, state, observation)
+def _observe(constants, state, observation):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].observe)
+    return lambda constants, state, observation: kernel(constants, state, observation)
 
 
 @overload(blank_state, jit_options=INLINED)
-def _blank_state(system):
-    numbers = REGISTRY[system.instance_class].numbers
-    return lambda system: np.empty(numbers)
+def _blank_state(constants):
+    numbers = REGISTRY[constants.instance_class].numbers
+    return lambda constants: np.empty(numbers)
 
 
 class Model(NamedTuple):
     """What the compiled loops take of a world: the system's constants and how the agent sees it."""
 
-    system: Any
+    constants: Any  # of the system
     space: Space
     raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
 
     def room(self) -> np.ndarray:
-        return blank_state(self.system)
+        return blank_state(self.constants)
 
     def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
         reset_model(self, state, start, x)
@@ -274,7 +275,7 @@ def step(world: Any, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tu
 
 @overload(room, jit_options=INLINED)
 def _room(world):
-    return lambda world: blank_state(world.system)
+    return lambda world: blank_state(world.constants)
 
 
 @overload(reset, jit_options=INLINED)
@@ -290,8 +291,8 @@ def _step(world, state, action, x):
 @either
 def reset_model(model, state, start, x):
     """Begin an episode of a compiled system."""
-    begin(model.system, start, state)
-    observe(model.system, state, x)
+    begin(model.constants, start, state)
+    observe(model.constants, state, x)
     if model.raw_first:
         for i in range(x.size):
             x[i] = min(1.0, max(-1.0, x[i]))
@@ -305,8 +306,8 @@ def step_model(model, state, action, x):
     if model.space.actions == 0:
         for i in range(action.size):
             action[i] = model.space.action_centre[i] + model.space.action_half[i] * action[i]
-    reward, over = move(model.system, state, action)
-    observe(model.system, state, x)
+    reward, over = move(model.constants, state, action)
+    observe(model.constants, state, x)
     standardise(model.space, x, x)
     return reward, over
 
@@ -328,16 +329,16 @@ class CompiledWorld:
     @property
     def system(self) -> System:
         """What the package knows of the system."""
-        return REGISTRY[self.constants]
+        return REGISTRY[self.kind]
 
     @property
-    def constants(self) -> type:
+    def kind(self) -> type:
         """The class of the system's constants, by which the compiler finds its functions."""
-        return type(self.model.system)
+        return type(self.model.constants)
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
-        return machine_code(function, self.constants)(self.model, *arguments)
+        return machine_code(function, self.kind)(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -345,7 +346,7 @@ class CompiledWorld:
 
     def draw(self, rng: np.random.Generator, episodes: int) -> np.ndarray:
         """Draw starts with a generator of the caller's."""
-        return self.system.draw_starts(self.model.system, rng, episodes)
+        return self.system.draw_starts(self.model.constants, rng, episodes)
 
     @property
     def stream(self) -> Any:

@@ -24,37 +24,37 @@ class CartPole(NamedTuple):
     max_angle: float
 
 
-def begin(system, start, state):
+def begin(constants, start, state):
     """Begin with a state near the origin."""
     state[:] = start
 
 
-def observe(system, state, observation):
+def observe(constants, state, observation):
     """Write the state, rounded to the float32 Gymnasium reports."""
     for i in range(4):
         observation[i] = np.float32(state[i])
 
 
-def step(system, state, action):
+def step(constants, state, action):
     """Push to the left (0) or to the right (1)."""
     position, speed, theta, theta_speed = state[0], state[1], state[2], state[3]
-    force = system.force if action[0] == 1.0 else -system.force
+    force = constants.force if action[0] == 1.0 else -constants.force
     cos, sin = math.cos(theta), math.sin(theta)
-    temp = (force + system.pole_mass_length * (theta_speed * theta_speed) * sin) / system.total_mass
-    theta_acceleration = (system.gravity * sin - cos * temp) / (
-        system.length * (4.0 / 3.0 - system.mass_pole * (cos * cos) / system.total_mass)
+    temp = (force + constants.pole_mass_length * (theta_speed * theta_speed) * sin) / constants.total_mass
+    theta_acceleration = (constants.gravity * sin - cos * temp) / (
+        constants.length * (4.0 / 3.0 - constants.mass_pole * (cos * cos) / constants.total_mass)
     )
-    acceleration = temp - system.pole_mass_length * theta_acceleration * cos / system.total_mass
-    position = position + system.dt * speed
-    speed = speed + system.dt * acceleration
-    theta = theta + system.dt * theta_speed
-    theta_speed = theta_speed + system.dt * theta_acceleration
+    acceleration = temp - constants.pole_mass_length * theta_acceleration * cos / constants.total_mass
+    position = position + constants.dt * speed
+    speed = speed + constants.dt * acceleration
+    theta = theta + constants.dt * theta_speed
+    theta_speed = theta_speed + constants.dt * theta_acceleration
     state[0], state[1], state[2], state[3] = position, speed, theta, theta_speed
-    fell = abs(position) > system.max_position or abs(theta) > system.max_angle
+    fell = abs(position) > constants.max_position or abs(theta) > constants.max_angle
     return 1.0, fell
 
 
-def draw_starts(system: CartPole, rng: np.random.Generator, episodes: int) -> np.ndarray:
+def draw_starts(constants: CartPole, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw all four variables within 0.05 of zero."""
     high = np.full(4, 0.05)
     return rng.uniform(-high, high, size=(episodes, 4))

@@ -22,30 +22,30 @@ class MountainCar(NamedTuple):
     goal_speed: float
 
 
-def begin(system, start, state):
+def begin(constants, start, state):
     """Begin at a position, at rest."""
     state[0], state[1] = start[0], 0.0
 
 
-def observe(system, state, observation):
+def observe(constants, state, observation):
     """Write the state, rounded to the float32 Gymnasium reports."""
     observation[0], observation[1] = np.float32(state[0]), np.float32(state[1])
 
 
-def step(system, state, action):
+def step(constants, state, action):
     """Push to the left (0), not at all (1), or to the right (2)."""
     position, speed = state[0], state[1]
-    speed += (action[0] - 1.0) * system.force + math.cos(3.0 * position) * (-system.gravity)
-    speed = min(system.max_speed, max(-system.max_speed, speed))
+    speed += (action[0] - 1.0) * constants.force + math.cos(3.0 * position) * (-constants.gravity)
+    speed = min(constants.max_speed, max(-constants.max_speed, speed))
     position += speed
-    position = min(system.max_position, max(system.min_position, position))
-    if position == system.min_position and speed < 0.0:
+    position = min(constants.max_position, max(constants.min_position, position))
+    if position == constants.min_position and speed < 0.0:
         speed = 0.0
     state[0], state[1] = position, speed
-    return -1.0, position >= system.goal_position and speed >= system.goal_speed
+    return -1.0, position >= constants.goal_position and speed >= constants.goal_speed
 
 
-def draw_starts(system: MountainCar, rng: np.random.Generator, episodes: int) -> np.ndarray:
+def draw_starts(constants: MountainCar, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw positions in the valley."""
     return rng.uniform(-0.6, -0.4, size=(episodes, 1))
 

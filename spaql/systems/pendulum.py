@@ -1,4 +1,4 @@
-"""The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, and rewards in [0, 1]."""
+"""The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, rewards in [0, 1], and readings of both."""
 
 import math
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ TORQUES = (-2.0, -1.0, 0.0, 1.0, 2.0)
 
 
 class Pendulum(NamedTuple):
-    """The constants of the pendulum.  Its state is angle, speed and sine of the angle."""
+    """The constants of the pendulum.  Its state is angle, speed and sine of the angle, which is needed twice a step."""
 
-    gravity: float  # 3g / 2l
+    gravity: float  # 3g / 2l, what the sine of the angle is multiplied by
     per_inertia: float  # 3 / ml²
     dt: float
     max_speed: float
@@ -31,38 +31,38 @@ class Pendulum(NamedTuple):
     torque_step: float
 
 
-def begin(system, start, state):
+def begin(constants, start, state):
     """Begin with an angle and a speed."""
     state[0], state[1], state[2] = start[0], start[1], math.sin(start[0])
 
 
-def observe(system, state, observation):
+def observe(constants, state, observation):
     """Write cosine, sine and speed, rounded to the float32 Gymnasium reports."""
     observation[0] = np.float32(math.cos(state[0]))
     observation[1] = np.float32(state[2])
     observation[2] = np.float32(state[1])
 
 
-def step(system, state, action):
+def step(constants, state, action):
     """Apply a torque in Nm, or the discrete action of that number."""
-    torque = system.torque + system.torque_step * action[0]
+    torque = constants.torque + constants.torque_step * action[0]
     # Gymnasium receives the torque as a float32 scalar, so its products are rounded to float32.
-    u = np.float32(min(system.max_torque, max(-system.max_torque, torque)))
+    u = np.float32(min(constants.max_torque, max(-constants.max_torque, torque)))
     theta, speed, sin = state[0], state[1], state[2]
     cost = (
-        square(principal(theta), system.two)
-        + 0.1 * square(speed, system.two)
-        + np.float64(np.float32(0.001) * square32(u, system.two))
+        square(principal(theta), constants.two)
+        + 0.1 * square(speed, constants.two)
+        + np.float64(np.float32(0.001) * square32(u, constants.two))
     )
-    push = np.float64(np.float32(system.per_inertia) * u)
-    new_speed = speed + (system.gravity * sin + push) * system.dt
-    clipped = min(system.max_speed, max(-system.max_speed, new_speed))
-    theta += (clipped if system.clip_first else new_speed) * system.dt
+    push = np.float64(np.float32(constants.per_inertia) * u)
+    new_speed = speed + (constants.gravity * sin + push) * constants.dt
+    clipped = min(constants.max_speed, max(-constants.max_speed, new_speed))
+    theta += (clipped if constants.clip_first else new_speed) * constants.dt
     state[0], state[1], state[2] = theta, clipped, math.sin(theta)
-    return (-cost + system.shift) / system.scale, False
+    return (-cost + constants.shift) / constants.scale, False
 
 
-def draw_starts(system: Pendulum, rng: np.random.Generator, episodes: int) -> np.ndarray:
+def draw_starts(constants: Pendulum, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw angles in [-π, π] and speeds in [-1, 1] rad/s."""
     high = np.array([math.pi, 1.0])
     return rng.uniform(-high, high, size=(episodes, 2))
@@ -105,7 +105,10 @@ class FiveTorques(gym.ActionWrapper):
 
 
 class HalfTorque(gym.ActionWrapper):
-    """Pendulum that gets half of every torque: what the paper's runs may have had (a list times two is no doubling)."""
+    """Pendulum that gets half of every torque, as the paper's runs may have had it.
+
+    The authors' program doubles an action to get the torque; of an action in a list, twice is `[a, a]`, not `[2a]`.
+    """
 
     def action(self, action: Any) -> Any:
         return np.asarray(action, np.float32) / np.float32(2.0)
@@ -187,7 +190,7 @@ def describe(env: gym.Env) -> Pendulum:
     """Return the constants of a pendulum."""
     inner, five = env.unwrapped, has(env, FiveTorques)
     share = 0.5 if has(env, HalfTorque) else 1.0
-    scale = REWARD_SCALE if has(env, ScaledReward) else 1.0
+    scaled = has(env, ScaledReward)
     return Pendulum(
         gravity=3 * inner.g / (2 * inner.l),
         per_inertia=3.0 / (inner.m * inner.l**2),
@@ -195,8 +198,8 @@ def describe(env: gym.Env) -> Pendulum:
         max_speed=float(inner.max_speed),
         max_torque=float(inner.max_torque),
         clip_first=type(inner) is PendulumEnv,
-        shift=scale if scale != 1.0 else 0.0,
-        scale=scale,
+        shift=REWARD_SCALE if scaled else 0.0,
+        scale=REWARD_SCALE if scaled else 1.0,
         two=2.0,
         torque=share * TORQUES[0] if five else 0.0,
         torque_step=share * (TORQUES[1] - TORQUES[0]) if five else share,

@@ -72,7 +72,7 @@ def test_it_is_a_hundred_times_faster(tank):
 
 def test_its_constants_and_names_are_used(tank):
     env = tank.TankEnv(outflow=0.2)
-    assert compiled_world(env, space_of(env)).model.system == tank.Tank(0.2, 0.5)
+    assert compiled_world(env, space_of(env)).model.constants == tank.Tank(0.2, 0.5)
     assert system_of(env).name == "Tank"
     policy = SPAQL("Tank-v0", xi=1, seed=0).learn(5, 1).policy
     assert policy.variables.observed == ("level",)

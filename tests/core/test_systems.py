@@ -37,12 +37,12 @@ def trace(world, starts, lengths, actions, observations, rewards, ends):
     """Play the episodes that Gymnasium has played, with its actions, as machine code; write all that is seen."""
     state, h = room(world), 0
     for i in range(len(starts)):
-        begin(world.system, starts[i], state)
-        observe(world.system, state, observations[h + i])
+        begin(world.constants, starts[i], state)
+        observe(world.constants, state, observations[h + i])
         for _ in range(lengths[i]):
-            rewards[h], ends[h] = move(world.system, state, actions[h])
+            rewards[h], ends[h] = move(world.constants, state, actions[h])
             h += 1
-            observe(world.system, state, observations[h + i])
+            observe(world.constants, state, observations[h + i])
 
 
 @same_sines
@@ -125,10 +125,10 @@ def test_physical_constants_are_the_environments_own():
     world = compiled_world(env, space_of(env))
     state = np.zeros(3)
     env.reset(seed=3)
-    world.system.begin(world.model.system, env.unwrapped.state, state)
+    world.system.begin(world.model.constants, env.unwrapped.state, state)
     for _ in range(200):
         env.step(np.array([1.0], np.float32))
-        world.system.step(world.model.system, state, np.array([1.0]))
+        world.system.step(world.model.constants, state, np.array([1.0]))
         assert np.array_equal(env.unwrapped.state, state[:2])
 
 

@@ -151,7 +151,7 @@ def test_the_physics_is_the_kernels_everywhere(folder):
     for name in SYSTEMS:
         env = make_env(name)
         env.action_space.seed(0)
-        system, constants = system_of(env), compiled_world(env, space_of(env)).model.system
+        system, constants = system_of(env), compiled_world(env, space_of(env)).model.constants
         low, high = np.transpose([variable.ends for variable in system.state]) * 1.2
         for values in rng.uniform(low, high, (500, len(low))):
             action = env.action_space.sample()

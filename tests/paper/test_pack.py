@@ -1,5 +1,6 @@
 """Parquet files of records: what is packed is what was computed, and no moment to be killed at loses anything."""
 
+import dataclasses
 import logging
 import os
 import shutil
@@ -13,10 +14,11 @@ import pandas as pd
 import pytest
 
 from spaql.paper.cli import main
-from spaql.paper.runs import provenance, runner, store
+from spaql.paper.runs import parquet, provenance, runner, store
 from spaql.paper.runs.errors import DamagedPack
-from spaql.paper.runs.job import compute
+from spaql.paper.runs.job import Job, compute
 from spaql.paper.runs.pack import only_one, pack
+from spaql.paper.runs.parquet import Stored
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.studies import make_jobs, paper_jobs, study_of
 from tests.conftest import posix
@@ -278,3 +280,14 @@ def test_a_job_is_written_by_name_and_defaults_are_left_out():
     for job in WANTED:
         assert type(job).parse(job.named()) == job
     assert len({job.identity() for job in WANTED}) == len(WANTED)
+
+
+def test_every_field_of_a_job_has_a_column_and_comes_back(tmp_path):
+    assert set(parquet.JOB) == {field.name for field in dataclasses.fields(Job)}
+    job = make_jobs(["SPAQL"], ["CartPole-v0"], [4], 1, 2, 2, 5, "released", 3, starts="shared")[0]
+    record = compute(job)
+    path = tmp_path / "records.parquet"
+    parquet.write_records(path, [Stored(record, {"numerics": 1})])
+    (stored,) = parquet.read_jobs(path, [job]).values()
+    assert stored.record.job == job
+    assert stored.record.digest() == record.digest()

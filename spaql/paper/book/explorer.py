@@ -94,7 +94,7 @@ def describe_system(system: str) -> dict[str, Any]:
     return {
         "title": title(system),
         "family": known.name,
-        "constants": world.model.system._asdict(),
+        "constants": world.model.constants._asdict(),
         "observed": [variable.symbol for variable in known.observed],
         "units": list(names.units),
         "bounds": [[c - h, c + h] if math.isfinite(h) else None for c, h in bounds],

@@ -44,7 +44,7 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
     Parameters
     ----------
     finals
-        From `experiments.finals`, of one or more systems.
+        From `spaql.paper.frames.finals`, of one or more systems.
     """
     systems = list(dict.fromkeys(finals.system))
     figure, grid = new_figure(len(systems), height=2.9)

@@ -8,8 +8,8 @@ from spaql.systems import begin, move, observe
 def begin_batch(world, starts, states, observations):
     """Begin an episode from each row of `starts`; observations are in the environment's units."""
     for i in range(len(states)):
-        begin(world.system, starts[i], states[i])
-        observe(world.system, states[i], observations[i])
+        begin(world.constants, starts[i], states[i])
+        observe(world.constants, states[i], observations[i])
 
 
 @either
@@ -21,5 +21,5 @@ def step_batch(world, states, actions, observations, rewards, over):
     for i in range(len(states)):
         rewards[i] = 0.0
         if not over[i]:
-            rewards[i], over[i] = move(world.system, states[i], actions[i])
-        observe(world.system, states[i], observations[i])
+            rewards[i], over[i] = move(world.constants, states[i], actions[i])
+        observe(world.constants, states[i], observations[i])

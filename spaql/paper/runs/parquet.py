@@ -37,6 +37,7 @@ JOB = {
     "rules": pa.struct([(name, pa.string()) for name in Rules._fields]),
     "fresh": pa.int64(),
     "record": pa.bool_(),
+    "starts": pa.string(),
 }
 
 HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}
