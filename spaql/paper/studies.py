@@ -97,8 +97,8 @@ XI_STUDY = XiStudy(  # the effect of ξ
     record=False,
 )
 
-# The ξ are the released program's: the text does not print them (see long-xi in deviations.toml).  The discrete Pendulum
-# gets Pendulum's.
+# The ξ are the released program's: the text does not print them (see long-xi in deviations.toml).  The discrete
+# Pendulum gets Pendulum's.
 LONG_RUNS = LongRuns(
     systems=("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"),
     xis={
