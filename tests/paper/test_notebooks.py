@@ -59,7 +59,9 @@ def outputs(path):
     ],
 )
 def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, runs):
-    path = rerun.run_notebook(name, {}, scale="smoke", output=tmp_path / "out.ipynb")
+    # TRPO is trained for the comparison alone: the other two that can show it only load what is stored.
+    given = {"trpo_agents": 0} if name[:2] in ("02", "04") else {}
+    path = rerun.run_notebook(name, given, scale="smoke", output=tmp_path / "out.ipynb")
     text, drawn = outputs(path)
     assert drawn == figures
     assert "Not the paper's runs" in text
