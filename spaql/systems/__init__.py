@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from spaql.compiling import INLINED, either, machine_code
+from spaql.compiling import INLINED, machine_code
 from spaql.spaces import Space, make_space, standardise
 
 # Wrappers that gym.make() adds by itself: what is inside them is what it seems to be.
@@ -248,10 +248,12 @@ class Model(NamedTuple):
         return blank_state(self.constants)
 
     def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
-        reset_model(self, state, start, x)
+        system = REGISTRY[type(self.constants)]
+        reset_with(system.begin, system.observe)(self, state, start, x)
 
     def step(self, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
-        return step_model(self, state, action, x)
+        system = REGISTRY[type(self.constants)]
+        return step_with(system.step, system.observe)(self, state, action, x)
 
 
 # The three functions that the loops call of a world.  In Python they are its methods, whatever kind of world it is; the
@@ -280,36 +282,48 @@ def _room(world):
 
 @overload(reset, jit_options=INLINED)
 def _reset(world, state, start, x):
-    return lambda world, state, start, x: reset_model(world, state, start, x)
+    system = REGISTRY[world.types[0].instance_class]
+    return reset_with(njit(**INLINED)(system.begin), njit(**INLINED)(system.observe))
 
 
 @overload(step, jit_options=INLINED)
 def _step(world, state, action, x):
-    return lambda world, state, action, x: step_model(world, state, action, x)
+    system = REGISTRY[world.types[0].instance_class]
+    return step_with(njit(**INLINED)(system.step), njit(**INLINED)(system.observe))
 
 
-@either
-def reset_model(model, state, start, x):
-    """Begin an episode of a compiled system."""
-    begin(model.constants, start, state)
-    observe(model.constants, state, x)
-    if model.raw_first:
-        for i in range(x.size):
-            x[i] = min(1.0, max(-1.0, x[i]))
-    else:
-        standardise(model.space, x, x)
+# Compiled functions count references to the arrays they are handed, so there are as few as possible between a loop and
+# a system's own functions: these two are made for each system.
 
 
-@either
-def step_model(model, state, action, x):
-    """Take a step of a compiled system; the action is replaced by what the environment takes."""
-    if model.space.actions == 0:
-        for i in range(action.size):
-            action[i] = model.space.action_centre[i] + model.space.action_half[i] * action[i]
-    reward, over = move(model.constants, state, action)
-    observe(model.constants, state, x)
-    standardise(model.space, x, x)
-    return reward, over
+def reset_with(begin: Callable, observe: Callable) -> Callable:
+    """Return how an episode of a compiled system begins, with its own functions."""
+
+    def reset_model(world, state, start, x):
+        begin(world.constants, start, state)
+        observe(world.constants, state, x)
+        if world.raw_first:
+            for i in range(x.size):
+                x[i] = min(1.0, max(-1.0, x[i]))
+        else:
+            standardise(world.space, x, x)
+
+    return reset_model
+
+
+def step_with(move: Callable, observe: Callable) -> Callable:
+    """Return how a compiled system takes a step, with its own functions; the action is replaced by the environment's."""
+
+    def step_model(world, state, action, x):
+        if world.space.actions == 0:
+            for i in range(action.size):
+                action[i] = world.space.action_centre[i] + world.space.action_half[i] * action[i]
+        reward, over = move(world.constants, state, action)
+        observe(world.constants, state, x)
+        standardise(world.space, x, x)
+        return reward, over
+
+    return step_model
 
 
 # ---------------------------------------------------------------------------------------------------------------------
