@@ -312,7 +312,7 @@ def reset_with(begin: Callable, observe: Callable) -> Callable:
 
 
 def step_with(move: Callable, observe: Callable) -> Callable:
-    """Return how a compiled system takes a step, with its own functions; the action is replaced by the environment's."""
+    """Return how a compiled system takes a step, with its own functions; the action becomes the environment's."""
 
     def step_model(world, state, action, x):
         if world.space.actions == 0:
