@@ -299,7 +299,7 @@ def _step(world, state, action, x):
 def reset_with(begin: Callable, observe: Callable) -> Callable:
     """Return how an episode of a compiled system begins, with its own functions."""
 
-    def reset_model(world: Any, state: Any, start: Any, x: Any) -> None:
+    def reset_model(world, state, start, x):
         begin(world.constants, start, state)
         observe(world.constants, state, x)
         if world.raw_first:
@@ -314,7 +314,7 @@ def reset_with(begin: Callable, observe: Callable) -> Callable:
 def step_with(move: Callable, observe: Callable) -> Callable:
     """Return how a compiled system takes a step, with its own functions; the action becomes the environment's."""
 
-    def step_model(world: Any, state: Any, action: Any, x: Any) -> tuple[float, bool]:
+    def step_model(world, state, action, x):
         if world.space.actions == 0:
             for i in range(action.size):
                 action[i] = world.space.action_centre[i] + world.space.action_half[i] * action[i]
