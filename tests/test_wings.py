@@ -49,7 +49,13 @@ def imports(path):
 
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = ("begin", "step", "observe")  # of a system's file, which `register` hands to the compiler
+KERNELS = (
+    "reset_model",
+    "step_model",
+    "begin",
+    "step",
+    "observe",
+)  # of a system's file, which `register` hands to the compiler
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
