@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--study",
         action="append",
         choices=STUDIES,
-        help="which of them, may be given several times (default: xi and long; readings takes an hour, trpo hours)",
+        help="which of them, may be given several times (default: xi and long; readings and trpo take long)",
     )
     command.add_argument(
         "--store",
