@@ -60,7 +60,7 @@ def outputs(path):
 )
 def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, runs):
     # TRPO is trained for the comparison alone: the other two that can show it only load what is stored.
-    given = {"trpo_agents": 0} if name[:2] in ("02", "04") else {}
+    given = {"02": {"trpo_agents": 0}, "04": {"trpo_agents": 0}, "05": {"trpo_agents": 1}}.get(name[:2], {})
     path = rerun.run_notebook(name, given, scale="smoke", output=tmp_path / "out.ipynb")
     text, drawn = outputs(path)
     assert drawn == figures
@@ -72,7 +72,8 @@ def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, run
     records = []
     if name.startswith("05"):
         jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")]
-        records, missing = load_stored(paper_jobs("trpo", "smoke"), runs / "results")
+        baselines = [job for job in paper_jobs("trpo", "smoke") if job.agent == 0]
+        records, missing = load_stored(baselines, runs / "results")
         assert not missing
         records = list(records.values())
     frame = finals(run(jobs, store=None, progress_bar=False) + records)

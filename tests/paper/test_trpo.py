@@ -73,8 +73,9 @@ def test_a_record(algorithm, system):
     assert record.fresh.shape == (4,)
     assert record.rewards.shape == (30,)
     assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
-    assert record.digest() == trpo.compute_trpo(job).digest()  # same seed, same numbers
-    assert record.digest() != trpo.compute_trpo(dataclasses.replace(job, agent=1)).digest()
+    if (algorithm, system) == ("TRPO", "CartPole-v0"):  # the canaries compute all of them a second time
+        assert record.digest() == trpo.compute_trpo(job).digest()  # same seed, same numbers
+        assert record.digest() != trpo.compute_trpo(dataclasses.replace(job, agent=1)).digest()
 
 
 def test_the_settings_are_garages_where_sb3_has_them():
@@ -120,8 +121,8 @@ def test_a_player_without_gsde_is_the_agent():
 def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
     jobs = [job for job in paper_jobs("trpo", "smoke") if job.algorithm == "TRPO"]
     two = run(jobs, workers=2, store=tmp_path, progress_bar=False)
-    one = run(jobs[:1] + jobs[-1:], workers=1, store=None, progress_bar=False)
-    assert [r.digest() for r in one] == [two[0].digest(), two[-1].digest()]
+    (one,) = run(jobs[-1:], workers=1, store=None, progress_bar=False)
+    assert one.digest() == two[-1].digest()
     # Half of them lost, as after a kill: only those are computed.
     for job in jobs[::2]:
         store.record_path(tmp_path, job).unlink()
