@@ -26,7 +26,7 @@ from spaql.systems.interpreted import InterpretedWorld
 from tests.conftest import same_sines
 
 STEPS = 100_000  # of Gymnasium's own environments; a tenth of them for variants of ours
-FULL = ("Pendulum-v1", "CartPole-v0", "MountainCar-v0")
+FULL = ("Pendulum-v1", "CartPole-v0", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
 IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
@@ -118,22 +118,104 @@ def test_the_papers_map_of_pendulum_and_cartpole():
     assert x == pytest.approx([0.5, math.tanh(3 / 240), 0.1 / (24 * math.pi / 180), math.tanh(-2 / 21)])
 
 
+def step_from(env, values, action):
+    """A step of Gymnasium's own from a state, as it keeps them."""
+    inner = env.unwrapped
+    inner.reset(seed=0)
+    inner.state = values
+    observation, reward, over, _, _ = inner.step(action)
+    return np.array(inner.state, float), observation, float(reward), over
+
+
+# Every constant that a system reads of its environment.
+OTHER_CONSTANTS = {
+    "Pendulum-v1": {"g": 9.3, "m": 1.3, "l": 0.7, "dt": 0.03, "max_speed": 5.1, "max_torque": 1.7},
+    "CartPole-v1": {"gravity": 9.3, "masspole": 0.13, "total_mass": 1.7, "polemass_length": 0.07, "length": 0.7}
+    | {"force_mag": 7.1, "tau": 0.03, "x_threshold": 1.1, "theta_threshold_radians": 0.11},
+    "MountainCar-v0": {"force": 0.0013, "gravity": 0.0031, "min_position": -1.1, "max_position": 0.55}
+    | {"max_speed": 0.0613, "goal_position": 0.3, "goal_velocity": 0.011},
+    "MountainCarContinuous-v0": {"power": 0.0021, "min_action": -0.3, "max_action": 0.7, "min_position": -1.1}
+    | {"max_position": 0.55, "max_speed": 0.0613, "goal_position": 0.3, "goal_velocity": 0.011},
+    "Acrobot-v1": {"LINK_MASS_1": 1.3, "LINK_MASS_2": 0.7, "LINK_LENGTH_1": 0.9, "LINK_COM_POS_1": 0.37}
+    | {"LINK_COM_POS_2": 0.61, "LINK_MOI": 0.83, "dt": 0.13, "MAX_VEL_1": 2.3, "MAX_VEL_2": 7.1}
+    | {"AVAIL_TORQUE": [-2.0, -0.5, 1.0]},
+}
+
+
 @same_sines
-def test_physical_constants_are_the_environments_own():
-    env = make_env("Pendulum-v1")
-    env.unwrapped.g, env.unwrapped.m, env.unwrapped.l = 9.81, 1.3, 0.7
+@pytest.mark.parametrize("changed", [False, True], ids=["usual", "changed"])
+@pytest.mark.parametrize("env_id", OTHER_CONSTANTS)
+def test_a_step_from_anywhere_equals_gymnasiums(env_id, changed):
+    """At walls and goals, too, where no random actions lead, and with other constants than the usual ones."""
+    env, rng = make_env(env_id), np.random.default_rng(3)
+    for name, value in OTHER_CONSTANTS[env_id].items() if changed else ():
+        assert getattr(env.unwrapped, name) != value
+        setattr(env.unwrapped, name, value)
     world = compiled_world(env, space_of(env))
-    state = np.zeros(3)
-    env.reset(seed=3)
-    world.system.begin(world.model.constants, env.unwrapped.state, state)
-    for _ in range(200):
-        env.step(np.array([1.0], np.float32))
-        world.system.step(world.model.constants, state, np.array([1.0]))
-        assert np.array_equal(env.unwrapped.state, state[:2])
+    system, constants = world.system, world.model.constants
+    low, high = 1.2 * np.transpose([variable.ends for variable in system.state])
+    state, seen, ends = np.empty(system.numbers), np.empty(len(system.observed)), set()
+    for i, values in enumerate(rng.uniform(low, high, (2000, len(low)))):
+        # From the first step on MountainCarContinuous keeps its state as float32.
+        later = env_id == "MountainCarContinuous-v0" and i % 2 == 1
+        values = values.astype(np.float32) if later else values
+        if world.model.space.actions:
+            action = rng.integers(world.model.space.actions)
+        else:
+            action = (1.2 * rng.uniform(env.action_space.low, env.action_space.high)).astype(np.float32)
+        expected = step_from(env, values, action)
+        begin(constants, values.astype(float), state)
+        if later:
+            state[2] = 0.0
+        reward, over = move(constants, state, np.array([action], float).ravel())
+        observe(constants, state, seen)
+        for mine, theirs in zip((state[: len(low)], seen, reward, over), expected, strict=True):
+            assert np.array_equal(mine, theirs), (values, action)
+        ends.add(over)
+    assert ends == ({False} if env_id == "Pendulum-v1" else {False, True})
 
 
-def test_unknown_wrappers_and_variants_are_not_compiled(opaque):
-    for env in (opaque("CartPole-v0"), gym.make("CartPole-v1", sutton_barto_reward=True), gym.make("Acrobot-v1")):
+def test_a_twin_reads_every_constant_of_its_environment():
+    for env_id, changes in OTHER_CONSTANTS.items():
+        env = make_env(env_id)
+        before = compiled_world(env, space_of(env)).model.constants
+        for name, value in changes.items():
+            setattr(env.unwrapped, name, value)
+            after = compiled_world(env, space_of(env)).model.constants
+            assert before != after, name
+            before = after
+
+
+VARIANTS = [
+    ("CartPole-v1", "_sutton_barto_reward", True),
+    ("CartPole-v1", "kinematics_integrator", "semi-implicit"),
+    ("CartPole-v1", "gravity", np.float32(9.8)),
+    ("CartPole-v1", "action_space", spaces.Discrete(3)),
+    ("CartPole-v1", "step", lambda action: None),
+    ("MountainCar-v0", "force", np.float32(0.001)),
+    ("MountainCar-v0", "action_space", spaces.Discrete(3, start=1)),
+    ("MountainCarContinuous-v0", "power", np.float64(0.0015)),
+    ("MountainCarContinuous-v0", "action_space", spaces.Box(-1.0, 1.0, (1,), np.float64)),
+    ("Acrobot-v1", "torque_noise_max", 0.1),
+    ("Acrobot-v1", "book_or_nips", "nips"),
+    ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 0.0, 2.0]),
+    ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 1.0]),
+    ("Acrobot-v1", "_terminal", lambda: False),
+    ("Acrobot-v1", "LINK_MASS_1", np.array(1.0)),
+    ("Pendulum-v1", "m", np.float64(1.0)),
+]
+
+
+@pytest.mark.parametrize(("env_id", "name", "value"), VARIANTS)
+def test_a_variant_that_the_twin_does_not_cover_is_not_compiled(env_id, name, value):
+    env = make_env(env_id)
+    assert compiled_world(env, space_of(env)) is not None
+    setattr(env.unwrapped, name, value)
+    assert compiled_world(env, space_of(env)) is None
+
+
+def test_other_wrappers_and_other_environments_are_not_compiled(opaque):
+    for env in (opaque("CartPole-v0"), gym.make("CartPole-v1", sutton_barto_reward=True), gym.make("Drift-v0")):
         assert compiled_world(env, space_of(env)) is None
 
 

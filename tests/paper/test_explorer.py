@@ -349,6 +349,6 @@ def test_the_books_data_are_what_they_say():
 
 
 def test_only_compiled_systems_can_be_explored(tmp_path):
-    policy = SPAQL("Acrobot-v1", xi=4).policy
+    policy = SPAQL("Drift-v0", xi=4).policy
     with pytest.raises(ValueError, match="compiled systems"):
-        write_policies(tmp_path / "policies.js", [Shown("Acrobot-v1", "SPAQL", policy)])
+        write_policies(tmp_path / "policies.js", [Shown("Drift-v0", "SPAQL", policy)])

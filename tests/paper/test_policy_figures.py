@@ -76,12 +76,12 @@ def test_a_map_reaches_from_end_to_end_of_its_variables():
 
 
 def test_a_system_that_nobody_described_has_plain_names():
-    policy = SPAQL("Acrobot-v1", xi=4, seed=0).policy
-    figure = figures.policy_map(policy, "observation_0", "observation_5", limits={"observation_5": (-2, 3)})
+    policy = SPAQL("Drift-v0", xi=4, seed=0).policy
+    figure = figures.policy_map(policy, "observation_0", "observation_1", limits={"observation_1": (-2, 3)})
     assert figure.axes[0].get_xlabel() == "observation_0"
     assert figure.axes[0].get_ylim() == (-2, 3)
     figures.draw_tree(policy.tree()).canvas.draw()
-    with pytest.raises(ValueError, match="observation_3"):
+    with pytest.raises(ValueError, match="observation_1"):
         figures.policy_map(policy, "theta", "observation_0")
 
 

@@ -134,8 +134,9 @@ BAD_GRIDS = [
     ({"rules": "mine"}, "rules"),
     ({"xis": []}, "nothing to run"),
     ({"systems": "CartPole-v0"}, "systems must be a list"),
-    ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
-    ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
+    ({"algorithms": ["SPAQL-TS"], "systems": ["Drift-v0"]}, "needs a reference state"),
+    ({"algorithms": ["TRPO"], "systems": ["Drift-v0"]}, "TRPO runs on registered systems"),
+    ({"algorithms": ["TRPO tuned"], "systems": ["spaql/Pendulum-v0"]}, "publishes settings of TRPO for"),
 ]
 
 
