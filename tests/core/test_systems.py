@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql.compiling import either
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import (
     REGISTRY,
     begin,
     compiled_world,
     make_env,
-    make_generator,
     move,
     observe,
-    room,
     space_of,
 )
 from spaql.systems.arithmetic import principal, square, square32
 from spaql.systems.interpreted import InterpretedWorld
+from spaql.systems.twins import check_twin, compare
 from tests.conftest import same_sines
 
 STEPS = 100_000  # of Gymnasium's own environments; a tenth of them for variants of ours
@@ -32,52 +30,24 @@ IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
 
 
-@either
-def trace(world, starts, lengths, actions, observations, rewards, ends):
-    """Play the episodes that Gymnasium has played, with its actions, as machine code; write all that is seen."""
-    state, h = room(world), 0
-    for i in range(len(starts)):
-        begin(world.constants, starts[i], state)
-        observe(world.constants, state, observations[h + i])
-        for _ in range(lengths[i]):
-            rewards[h], ends[h] = move(world.constants, state, actions[h])
-            h += 1
-            observe(world.constants, state, observations[h + i])
-
-
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_equals_gymnasium_to_the_last_bit(env_id):
-    env = make_env(env_id)
-    env.reset(seed=7)
-    env.np_random.bit_generator.state = make_generator(7).bit_generator.state
-    space, rng = space_of(env), np.random.default_rng(1)
-    world = compiled_world(env, space)
-    steps = STEPS if env_id in FULL else STEPS // 10
     # Actions outside their bounds, too: Gymnasium clips the torque.
-    if space.actions:
-        actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
-    else:
-        actions = rng.uniform(-1.2, 1.2, (steps, len(space.action_half))) * space.action_half
-    given = actions[:, 0].astype(int).tolist() if space.actions else actions.astype(np.float32)
-    seen, rewards, ends, lengths, taken = [], [], [], [], 0
-    while taken < steps:
-        seen.append(env.reset()[0])
-        first, over = taken, False
-        while not over and taken < steps:
-            observation, reward, terminated, truncated, _ = env.step(given[taken])
-            seen.append(observation)
-            rewards.append(reward)
-            ends.append(terminated)
-            over = terminated or truncated
-            taken += 1
-        lengths.append(taken - first)
-    starts = world.draw(make_generator(7), len(lengths))
-    ours = np.empty((len(seen), len(space.centre))), np.empty(steps), np.empty(steps, bool)
-    world.call(trace, starts, np.array(lengths), actions, *ours)
-    for mine, theirs in zip(ours, (seen, rewards, ends), strict=True):
-        assert np.array_equal(mine, np.array(theirs, mine.dtype))
-    assert len(set(map(bytes, map(np.asarray, seen)))) > 1000  # it went somewhere
+    assert check_twin(env_id, STEPS if env_id in FULL else STEPS // 10, seed=7, reach=1.2) >= 10
+
+
+def test_what_has_no_twin_and_what_differs_is_said():
+    with pytest.raises(ValueError, match="no compiled twin"):
+        check_twin("Drift-v0")
+    ours = np.array([[1.0, 2.0], [3.0, 4.0]])
+    compare("the observation after step", ours, ours.copy())
+    with pytest.raises(
+        ValueError, match=r"the observation after step 2: array\(\[3\., 5\.\]\) in the environment, array"
+    ):
+        compare("the observation after step", ours, np.array([[1.0, 2.0], [3.0, 5.0]]))
+    with pytest.raises(ValueError, match="the reward of step 1: .*1.0.* in the environment, .*2.0.* in its twin"):
+        compare("the reward of step", np.array([2.0, 0.0]), np.array([1.0, 0.0]))
 
 
 def test_angle_and_square_keep_the_bits_of_numpy():
