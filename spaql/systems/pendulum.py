@@ -186,12 +186,13 @@ def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
     return False
 
 
+ATTRIBUTES = ("g", "m", "l", "dt", "max_speed", "max_torque")
+
+
 def describe(env: gym.Env) -> Pendulum | None:
     """Return the constants of a pendulum; None for torques that are not float32."""
     inner, five = env.unwrapped, has(env, FiveTorques)
-    if inner.action_space.dtype != np.float32 or not plain_numbers(
-        inner, ("g", "m", "l", "dt", "max_speed", "max_torque")
-    ):
+    if inner.action_space.dtype != np.float32 or not plain_numbers(inner, ATTRIBUTES):
         return None
     share = 0.5 if has(env, HalfTorque) else 1.0
     scaled = has(env, ScaledReward)
