@@ -64,10 +64,10 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     world.call(trace, starts, lengths, actions, *ours)
     first = np.cumsum([0, *(lengths[:-1] + 1)])  # the rows of first observations
     after = np.delete(np.arange(len(seen)), first)
-    compare("the first observation of episode", ours[0][first], seen[first])
-    compare("the reward of step", ours[1], rewards)
-    compare("the end of the episode at step", ours[2], ends)
-    compare("the observation after step", ours[0][after], seen[after])
+    compare_bits("the first observation of episode", ours[0][first], seen[first])
+    compare_bits("the reward of step", ours[1], rewards)
+    compare_bits("the end of the episode at step", ours[2], ends)
+    compare_bits("the observation after step", ours[0][after], seen[after])
     return len(lengths)
 
 
@@ -98,7 +98,7 @@ def as_given(space: gym.Space, action: np.ndarray) -> Any:
     return action.astype(space.dtype).reshape(space.shape)
 
 
-def compare(what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
+def compare_bits(what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
     """Raise an error at the first difference, in the order of time."""
     different = np.flatnonzero(np.any(np.atleast_2d(ours.T) != np.atleast_2d(theirs.T), axis=0))
     if len(different):

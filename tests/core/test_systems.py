@@ -20,7 +20,7 @@ from spaql.systems import (
 )
 from spaql.systems.arithmetic import principal, square, square32
 from spaql.systems.interpreted import InterpretedWorld
-from spaql.systems.twins import check_twin, compare
+from spaql.systems.twins import check_twin, compare_bits
 from tests.conftest import same_sines
 
 STEPS = 100_000  # of Gymnasium's own environments; a tenth of them for variants of ours
@@ -41,13 +41,13 @@ def test_what_has_no_twin_and_what_differs_is_said():
     with pytest.raises(ValueError, match="no compiled twin"):
         check_twin("Drift-v0")
     ours = np.array([[1.0, 2.0], [3.0, 4.0]])
-    compare("the observation after step", ours, ours.copy())
+    compare_bits("the observation after step", ours, ours.copy())
     with pytest.raises(
         ValueError, match=r"the observation after step 2: array\(\[3\., 5\.\]\) in the environment, array"
     ):
-        compare("the observation after step", ours, np.array([[1.0, 2.0], [3.0, 5.0]]))
+        compare_bits("the observation after step", ours, np.array([[1.0, 2.0], [3.0, 5.0]]))
     with pytest.raises(ValueError, match="the reward of step 1: .*1.0.* in the environment, .*2.0.* in its twin"):
-        compare("the reward of step", np.array([2.0, 0.0]), np.array([1.0, 0.0]))
+        compare_bits("the reward of step", np.array([2.0, 0.0]), np.array([1.0, 0.0]))
 
 
 def test_angle_and_square_keep_the_bits_of_numpy():
