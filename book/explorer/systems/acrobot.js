@@ -32,7 +32,7 @@
 
     seconds: (constants) => constants.dt,
 
-    words: (torque) => (torque === 0 ? "no torque" : torque > 0 ? "turn left" : "turn right"),
+    words: (torque) => (torque === 0 ? "no torque" : torque > 0 ? "turn anticlockwise" : "turn clockwise"),
 
     observe: ([theta1, theta2, speed1, speed2]) =>
       [Math.cos(theta1), Math.sin(theta1), Math.cos(theta2), Math.sin(theta2), speed1, speed2].map(Math.fround),
