@@ -19,7 +19,7 @@ class AQL(Agent):
     env
         An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
         of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  Registered
-        systems (Pendulum, CartPole, MountainCar, and your own) run compiled, any other environment interpreted, and
+        systems (Gymnasium's classic control, and your own) run compiled, any other environment interpreted, and
         `agent.compiled` tells which.  Observations outside their declared bounds are
         clipped to them, with a warning the first time.
     xi

@@ -111,10 +111,10 @@ def trpo_speed(env_id: str, iterations: int = 4) -> tuple[float, float, dict[str
     """
     from stable_baselines3.common.env_util import make_vec_env
 
-    from spaql.paper.runs.trpo import CompiledVecEnv, make_trpo
-    from spaql.paper.runs.trpo_settings import SETTINGS
+    from spaql.paper.runs.trpo import CompiledVecEnv, limit_of, make_trpo
+    from spaql.paper.runs.trpo_settings import settings_of
 
-    settings = SETTINGS["TRPO"][env_id]
+    settings = settings_of("TRPO", env_id, limit_of(env_id))
     samples = iterations * settings["n_envs"] * settings["n_steps"]
     pace, spent = [], {}
     with warnings.catch_warnings():

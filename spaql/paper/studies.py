@@ -11,8 +11,9 @@ import gymnasium as gym
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job
+from spaql.paper.runs.trpo_settings import settings_of
 from spaql.rules import RULES, Rules, check_rules
-from spaql.systems import make_env, system_of
+from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of
 
 SEED = 2020  # the root seed of the paper's runs
 
@@ -421,5 +422,8 @@ def check_pair(algorithm: str, system: str) -> None:
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     if algorithm == "SPAQL-TS" and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
-    if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
-        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")
+    if algorithm in provenance.TRPO:
+        env = make_env(system)
+        if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
+            raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")
+        settings_of(algorithm, system, limit)

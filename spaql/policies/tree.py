@@ -43,8 +43,8 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
         observed, action = plain, Variable("action")
     else:
         observed, action = system.observed, system.action
-        if discrete and system.choices is not None:
-            choices = system.choices(env)
+        if discrete and system.choices is not None and len(named := system.choices(env)) == space.actions:
+            choices = named
     return Variables(
         observed=tuple(variable.name for variable in observed),
         units=tuple(variable.unit for variable in observed),

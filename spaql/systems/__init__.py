@@ -9,7 +9,7 @@ functions of the system by the type of its constants.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -182,6 +182,11 @@ def episode_limit(env: gym.Env) -> int | None:
             limits.append(env._max_episode_steps)
         env = env.env
     return min(limits, default=None)
+
+
+def plain_numbers(env: gym.Env, names: Iterable[str]) -> bool:
+    """Return whether these attributes are numbers of Python's own: with NumPy's, results may have another precision."""
+    return all(type(getattr(env, name)) in (int, float) for name in names)
 
 
 def make_generator(seed: int) -> np.random.Generator:
@@ -382,8 +387,16 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
         if type(wrapper) not in (*TRANSPARENT, *system.wrappers):
             return None
         wrapper = wrapper.env
+    if any(callable(getattr(type(wrapper), name, None)) for name in vars(wrapper)):
+        return None  # this object has a method of its own in place of its class's
     constants = system.describe(env)
     return None if constants is None else CompiledWorld(constants, space, seed, raw_first)
 
 
-from spaql.systems import cartpole, mountain_car, pendulum  # noqa: E402, F401  (they register themselves)
+from spaql.systems import (  # noqa: E402  (they register themselves)
+    acrobot,  # noqa: F401
+    cartpole,  # noqa: F401
+    mountain_car,  # noqa: F401
+    mountain_car_continuous,  # noqa: F401
+    pendulum,  # noqa: F401
+)

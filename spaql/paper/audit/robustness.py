@@ -71,6 +71,7 @@ def robustness(
     noises: Iterable[float] = (0, 0.01, 0.02, 0.05, 0.1, 0.2),
     episodes: int = 1000,
     seed: int | np.random.SeedSequence = 0,
+    horizon: int = 200,
 ) -> pd.DataFrame:
     """Return the returns of policies on a system that is not quite the one they were made for.
 
@@ -84,7 +85,8 @@ def robustness(
     system
         The Gymnasium id of the system they are for.
     factors
-        By which the mass and, separately, the length of the pole or pendulum are multiplied.
+        By which the mass and, separately, the length of the pole or pendulum are multiplied; a system that has none is
+        tried with noise alone.
     noises
         Standard deviations of the Gaussian noise added to what the policy sees of every observed variable at every
         step, in the variable's own unit: 0.1 is 0.1 m, 0.1 m/s, 0.1 rad and 0.1 rad/s for the cart and its pole; 0.1
@@ -93,6 +95,8 @@ def robustness(
         For each number.
     seed
         Of the first states and of the noise.
+    horizon
+        The greatest length of an episode.
 
     Returns
     -------
@@ -110,7 +114,8 @@ def robustness(
     first, noisy = check_seed(seed).spawn(2)
     world = world_of(usual, space_of(usual))
     starts = world.draw(np.random.default_rng(first), check_integer("episodes", episodes, at_least=2))
-    factored = list(itertools.product(("mass", "length"), factors))
+    varied = () if world.system.vary is None else ("mass", "length")
+    factored = list(itertools.product(varied, factors))
     cases = [(change, factor, changed(system, **{change: factor}), 0.0) for change, factor in factored]
     cases += [("noise", noise, usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
     rows = []
@@ -118,8 +123,8 @@ def robustness(
         for change, value, env, noise in cases:
             rng = np.random.default_rng(noisy)
             if isinstance(policy, Network):
-                rewards = run_network(policy, env, starts, rng, noise)
+                rewards = run_network(policy, env, starts, rng, noise, horizon)
             else:
-                rewards = run_tree(policy, env, starts, rng, noise=noise).rewards
+                rewards = run_tree(policy, env, starts, rng, noise=noise, horizon=horizon).rewards
             rows.append((name, change, float(value), *map(float, paper_interval(rewards))))
     return pd.DataFrame(rows, columns=["policy", "change", "value", "mean", "low", "high"])
