@@ -222,15 +222,17 @@ class Agent:
         stop_at
             Stop as soon as `history.rewards` reaches this.
         reevaluations
-            Rollouts that the best agent plays again after every iteration, for SPAQL and SPAQL-TS; the mean to beat is
-            then that of all it has played, which no luck keeps high for long.  The paper's algorithms have none (0).
+            Rollouts that the best agent plays again after every iteration, for SPAQL and SPAQL-TS; the mean to beat,
+            and `history.rewards`, is then that of all it has played, which no luck keeps high for long.  But N lucky
+            rollouts of another agent beat that more easily, so N should not be small.  The paper's algorithms have
+            none (0).
         """
         iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
         N, M = check_integer("evaluations", evaluations), check_integer("reevaluations", reevaluations, at_least=0)
         if M and not self._keeps_best:
             raise ValueError(f"{type(self).__name__} keeps its last agent, not its best: reevaluations must be 0")
         stop_at = None if stop_at is None else check_number("stop_at", stop_at)
-        callbacks = [callback] if callable(callback) else list(callback or ())
+        callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
         if not all(map(callable, callbacks)):
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
         if not self._learning.acquire(blocking=False):
