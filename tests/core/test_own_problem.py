@@ -45,7 +45,7 @@ def limited(steps=50, **kwargs):
     return gym.wrappers.TimeLimit(Room(**kwargs), steps)
 
 
-BOUNDS = [(280.0, 305.0)]
+BOUNDS = [(270.0, 320.0)]
 
 
 def room(seed=0, algorithm=SPAQL, env=None, **parameters):
@@ -246,7 +246,7 @@ def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path
     assert agent.evaluate(100, seed=1).mean() > 0.5 * random
     agent.save(tmp_path / "agent.npz")
     loaded = SPAQL.load(tmp_path / "agent.npz", limited(200))
-    assert loaded.parameters["bounds"] == [[280.0, 305.0]]
+    assert loaded.parameters["bounds"] == [[270.0, 320.0]]
     assert np.array_equal(loaded.learn(3, 2).history, agent.learn(3, 2).history)
 
 
