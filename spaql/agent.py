@@ -43,7 +43,7 @@ SLICE = 5000  # rollouts of a compiled evaluation between two such checks
 MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
-CROWDED = 5  # depth of a cell that should not hold nearly all that is seen: 1/32 of the range of every variable
+CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/16 of the range of every variable
 
 
 class Shared(TypedDict, total=False):
@@ -338,7 +338,7 @@ class Agent:
             self._blind = crowded_depth(self._trainee) >= CROWDED
             if self._blind:
                 warnings.warn(
-                    "nearly all observations fall into one cell, 1/32 of the range of every variable: to the agent "
+                    "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent "
                     "they are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes= "
                     "(this is said once)",
                     stacklevel=4,

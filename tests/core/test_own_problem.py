@@ -237,7 +237,7 @@ def test_what_is_shown_of_an_agent_has_the_fresh_mean_beside_the_best():
 
 def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path):
     with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
-        blind = SPAQL(limited(200), xi=1, seed=0).learn(12, 2)
+        blind = SPAQL(limited(200), xi=1, seed=0).learn(20, 2)
     random = Random(limited(200), seed=0).evaluate(100, seed=1).mean()
     assert abs(blind.evaluate(100, seed=1).mean() - random) < 0.5 * abs(random)
     with warnings.catch_warnings():
