@@ -60,6 +60,19 @@ class Shared(TypedDict, total=False):
 Callback = Callable[["Agent"], Any]
 
 
+class Hooks(NamedTuple):
+    """What `learn` does besides learning."""
+
+    callbacks: Sequence[Callback] = ()
+    stop_at: float | None = None
+    reevaluations: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to do after every iteration."""
+        return bool(self.callbacks or self.reevaluations) or self.stop_at is not None
+
+
 class State(NamedTuple):
     """All that learning changes in an agent."""
 
@@ -128,7 +141,7 @@ class Agent:
         self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
         # What a user should be told once: that nothing but the paper's horizon ends episodes, and what is seen.
         self._unlimited = horizon is None and episode_limit(self.env) is None
-        self._look, self._blind = FIRST_LOOK, self.algorithm in (RANDOM, AQL)
+        self._look, self._told = FIRST_LOOK, self.algorithm in (RANDOM, AQL)
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -228,13 +241,7 @@ class Agent:
             none (0).
         """
         iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
-        N, M = check_integer("evaluations", evaluations), check_integer("reevaluations", reevaluations, at_least=0)
-        if M and not self._keeps_best:
-            raise ValueError(f"{type(self).__name__} keeps its last agent, not its best: reevaluations must be 0")
-        stop_at = None if stop_at is None else check_number("stop_at", stop_at)
-        callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
-        if not all(map(callable, callbacks)):
-            raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        N, hooks = check_integer("evaluations", evaluations), self._check_hooks(callback, stop_at, reevaluations)
         if not self._learning.acquire(blocking=False):
             where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
             raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
@@ -247,7 +254,7 @@ class Agent:
                 deferred_interrupts() as check_interrupts,
                 progress(iterations, type(self).__name__, shown=progress_bar) as bar,
             ):
-                self._learn_until(first + iterations, N, M, stop_at, callbacks, check_interrupts, bar)
+                self._learn_until(first + iterations, N, hooks, check_interrupts, bar)
         except BaseException:
             self._set_state(self._backup or backup)
             raise
@@ -255,57 +262,61 @@ class Agent:
             self._history = self._history[: max(0, int(self._status["iteration"][0]))]
             self._world.between_steps = do_nothing
             self._backup = None
-            self._played = self._played if M else 0
+            self._played = self._played if hooks.reevaluations else 0
             self._learning.release()
         return self
 
-    def _learn_until(
-        self,
-        goal: int,
-        N: int,
-        M: int,
-        stop_at: float | None,
-        callbacks: Sequence[Callback],
-        check_interrupts: Any,
-        bar: tqdm,
-    ) -> None:
+    def _check_hooks(self, callback: Any, stop_at: Any, reevaluations: Any) -> Hooks:
+        """Return what is to be done after every iteration, or say what is wrong with it."""
+        M = check_integer("reevaluations", reevaluations, at_least=0)
+        if M and not self._keeps_best:
+            raise ValueError(f"{type(self).__name__} keeps its last agent, not its best: reevaluations must be 0")
+        callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
+        if not all(map(callable, callbacks)):
+            raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
+
+    def _learn_until(self, goal: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
         """Train until so many iterations are done, with a look at the keyboard now and then."""
         compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
         chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
-        one_by_one = bool(M or callbacks or stop_at is not None)
         self._world.between_steps = check_interrupts
         ready = not compiled
         while (done := int(self._status["iteration"][0])) < goal:
-            episodes = self._next_episodes(chunk, N, done + 1 if one_by_one else goal)
-            run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+            episodes = self._next_episodes(chunk, N, done + 1 if hooks.any else goal)
             starts = self._world.starts(episodes)
             if not ready:  # no episodes yet, but the machine code for them: no bar should count that time
-                self._world.call(advance, starts[:0], N, run, self._rng)
+                self._advance(starts[:0], N)
                 bar.reset()
                 ready = True
             before = time.perf_counter()
-            self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+            self._advance(starts, N)
             if compiled:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
             if self._status["episode"][0] == 0:
-                if M:
-                    self._reevaluate(N, M)
+                if hooks.reevaluations:
+                    self._reevaluate(N, hooks.reevaluations)
                 self._backup = check_finite(self._state())
                 self._report(bar, first)
                 self._look_around()
-                if self._status["iteration"][0] > first and self._stops(stop_at, callbacks):
+                if self._status["iteration"][0] > first and self._stops(hooks):
                     return
             check_interrupts()
 
-    def _stops(self, stop_at: float | None, callbacks: Sequence[Callback]) -> bool:
+    def _advance(self, starts: Any, N: int) -> None:
+        """Play an episode from each of these starts, to learn or to evaluate."""
+        run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+        self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+
+    def _stops(self, hooks: Hooks) -> bool:
         """Call the callbacks; return whether one of them, or a reward, ends the learning."""
         self._calling = threading.get_ident()
         try:
-            stopped = [callback(self) is False for callback in callbacks]
+            stopped = [callback(self) is False for callback in hooks.callbacks]
         finally:
             self._calling = 0
-        return any(stopped) or (stop_at is not None and self.history.rewards[-1] >= stop_at)
+        return any(stopped) or (hooks.stop_at is not None and self.history.rewards[-1] >= hooks.stop_at)
 
     def _reevaluate(self, N: int, M: int) -> None:
         """Play M rollouts of the agent kept; its mean becomes that of all it has played since it is the best."""
@@ -333,10 +344,10 @@ class Agent:
                 "declares no limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit (this is said once)",
                 stacklevel=4,
             )
-        if not self._blind and done >= self._look:
+        if not self._told and done >= self._look:
             self._look = 2 * done
-            self._blind = crowded_depth(self._trainee) >= CROWDED
-            if self._blind:
+            self._told = crowded_depth(self._trainee) >= CROWDED
+            if self._told:
                 warnings.warn(
                     "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent "
                     "they are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes= "

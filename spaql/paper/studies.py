@@ -409,7 +409,7 @@ def make_jobs(
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
             group = (algorithm, system, xi, iterations, evaluations, seed)
-            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others))
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, parameters=others))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
