@@ -11,6 +11,7 @@ from spaql.paper.audit import claims, judge
 from spaql.paper.book import notebook, rerun
 from spaql.paper.cli import main
 from spaql.paper.frames import best, finals
+from spaql.paper.runs import runner
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored, run
@@ -144,7 +145,7 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
         return gather(jobs, workers)
 
     monkeypatch.setattr(notebook, "gather", look)
-    monkeypatch.setattr(notebook, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
+    monkeypatch.setattr(runner, "compute_all", lambda missing, *_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
     declared = {job for study in ("xi", "long", "trpo", "ablation") for job in paper_jobs(study)}
@@ -186,7 +187,12 @@ def test_bad_parameters_are_refused_before_anything_runs(arguments, complaint, m
 
 def test_what_differs_from_the_published_run_is_shown(monkeypatch, capsys, tmp_path):
     ran = []
-    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *given, **_: ran.append(given))
+
+    def execute(*given, **_):
+        ran.append(given)
+        Path(given[1]).touch()
+
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", execute)
     main(["run", "01", "-p", "xis", "[0, 4, 40]", "-p", "agents", "2", "--output", str(tmp_path / "out.ipynb")])
     ((_, _, parameters),) = ran
     assert parameters == {"xis": [0, 4, 40], "agents": 2}
