@@ -172,9 +172,10 @@ def test_claims_can_be_chosen_by_id_and_by_verdict_and_say_what_they_state(verdi
     shown = capsys.readouterr().out
     assert first.statement.split()[-1] in shown
     assert "1 claims" in shown
-    main(["claims", "cartpole-*", "--verdict", first.verdict, "--json"])
+    those = verdicts[verdicts.id.str.startswith("cartpole-")]
+    main(["claims", "cartpole-*", "--verdict", those.verdict.iloc[0], "--json"])
     found = pd.DataFrame(json.loads(capsys.readouterr().out))
-    expected = verdicts[verdicts.id.str.startswith("cartpole-") & (verdicts.verdict == first.verdict)]
+    expected = those[those.verdict == those.verdict.iloc[0]]
     assert found.id.tolist() == expected.id.tolist()
     assert found.statement.tolist() == expected.statement.tolist()
     with pytest.raises(SystemExit, match="no claim has an id like 'nothing'"):

@@ -50,9 +50,7 @@ def find_notebook(name: str) -> Path:
         raise Refused(f"there is no file {name}")
     root = repository()
     if root is None:
-        raise Refused(
-            f"there is no file {name}, and no repository here whose notebooks it could name: call this in one"
-        )
+        raise Refused(f"there is no file {name}, and this is no repository whose notebooks it could name")
     known = sorted((root / "notebooks").glob("*.ipynb"))
     found = [known_path for known_path in known if known_path.stem.startswith(name)]
     if len(found) == 1:
