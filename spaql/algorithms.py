@@ -33,6 +33,10 @@ class AQL(Agent):
     slopes
         The slope m at the origin of the sigmoid that bounds unbounded observations: one number, or one for each
         observation (those of bounded ones are not used).
+    initial
+        The estimate Q of the first ball: H if not given, as in the paper.
+    discount
+        What the value of the next state is multiplied by: 1 as in the paper, which has none.
     rules
         "paper", "released", or a `Rules` for a mixture.
 
@@ -60,7 +64,7 @@ class SPAQL(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, initial, discount, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -92,7 +96,7 @@ class SPAQLTS(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, initial, discount, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -127,7 +131,7 @@ class Random(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, initial, discount, rules
         As for `AQL`.
     """
 

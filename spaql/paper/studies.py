@@ -11,7 +11,7 @@ import gymnasium as gym
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job
-from spaql.rules import RULES, Rules, check_rules
+from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
 from spaql.systems import make_env, system_of
 
 SEED = 2020  # the root seed of the paper's runs
@@ -122,9 +122,7 @@ TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
 # What the audit adds
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
-SWITCHES = {
-    name: RULES["paper"]._replace(**{name: released}) for name, released in RULES["released"]._asdict().items()
-} | RULES
+SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in DIFFERENCES} | RULES
 
 # The rules that an algorithm has no use for.
 UNUSED: dict[str, set[str]] = {
@@ -135,7 +133,7 @@ UNUSED: dict[str, set[str]] = {
 
 ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
     parts=(
-        Part(("Pendulum-v1", "CartPole-v0"), (*Rules._fields, "released")),
+        Part(("Pendulum-v1", "CartPole-v0"), (*DIFFERENCES, "released")),
         Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
         Part(("CartPole-v0",), ("released",), evaluations=20),
         Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
@@ -210,15 +208,80 @@ READINGS_STUDY = ReadingsStudy(
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What is learned: the algorithms with one part taken away
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+    """One change of the algorithm; the defaults are the text's."""
+
+    rules: Rules = RULES["paper"]
+    initial: float | None = None  # the estimate of the first ball, H if not given
+    discount: float = 1.0
+
+
+# The greatest possible return, another first estimate to think of, is H on CartPole and 0 on Pendulum.
+CONTROLS = {
+    "text": Control(),
+    "reward deleted": Control(Rules(reward="deleted")),
+    "Q from visits": Control(Rules(estimate="visits")),
+    "Q fixed": Control(Rules(estimate="fixed")),
+    "random partitions": Control(Rules(partition="random")),
+    "last kept": Control(Rules(kept="last")),
+    "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
+    "zero at the end": Control(Rules(termination="zero")),
+    "Q from 0": Control(initial=0.0),
+    "discount 0.99": Control(discount=0.99),
+}
+NO_END = ("Pendulum-v1", "spaql/PendulumDiscrete-v1")  # systems whose episodes only time ends
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlPart:
+    """Long runs under some controls (see `CONTROLS`)."""
+
+    systems: tuple[str, ...]
+    controls: tuple[str, ...]
+    learners: tuple[str, ...] = ("SPAQL", "SPAQL-TS")
+    evaluations: int | None = None  # N, the long runs' if not given
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ControlStudy:
+    """The long runs with one part of the algorithm changed, part by part; what other studies have is left to them."""
+
+    parts: tuple[ControlPart, ...]
+    iterations: int
+    agents: int
+    fresh: int = FRESH
+
+
+CONTROL_STUDY = ControlStudy(
+    parts=(
+        ControlPart(("CartPole-v0",), tuple(CONTROLS), evaluations=20),
+        ControlPart(("Pendulum-v1", "spaql/PendulumDiscrete-v1"), tuple(CONTROLS)),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=5),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("reward deleted", "Q from 0", "discount 0.99"), ("AQL",)),
+        ControlPart(("CartPole-v0",), ("zero at the end",), ("AQL",)),
+        ControlPart(("CartPole-v0",), ("reward deleted", "Q fixed", "random partitions", "last kept"), ("SPAQL",)),
+        ControlPart(("Pendulum-v1",), ("text", "last kept"), ("SPAQL",), evaluations=100),
+    ),
+    iterations=2000,
+    agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
+SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = {
     "paper": {
         "xi": XI_STUDY,
         "long": LONG_RUNS,
         "trpo": TRPO_RUNS,
         "ablation": ABLATION,
         "readings": READINGS_STUDY,
+        "controls": CONTROL_STUDY,
     },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
@@ -226,6 +289,7 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -233,6 +297,7 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
     },
 }
 
@@ -248,7 +313,10 @@ def scale_changes(study: str, scale: str) -> dict[str, Any]:
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of a study: "xi" or "long" (with the Random baseline), "trpo", "ablation" or "readings"."""
+    """Return the agents of a study.
+
+    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings" and "controls".
+    """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
     if study not in SCALES[scale]:
@@ -259,6 +327,9 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
+    if isinstance(plan, ControlStudy):
+        known = set(paper_jobs("ablation", scale, seed))
+        return [job for part in plan.parts for job in control_jobs(plan, part, seed) if job not in known]
     return study_jobs(plan, seed)
 
 
@@ -337,6 +408,29 @@ def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
     return jobs
 
 
+def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
+    """Return the agents of a part of the controls; the text's with the paper's N are the long runs'."""
+    jobs = []
+    for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
+        control, N = CONTROLS[name], part.evaluations or LONG_RUNS.evaluations[system]
+        if (name == "text" and LONG_RUNS.evaluations[system] == N) or (name == "zero at the end" and system in NO_END):
+            continue
+        jobs += make_jobs(
+            [algorithm],
+            [system],
+            [LONG_RUNS.xis[system][algorithm]],
+            plan.agents,
+            plan.iterations,
+            N,
+            seed,
+            control.rules,
+            plan.fresh,
+            initial=control.initial,
+            discount=control.discount,
+        )
+    return jobs
+
+
 @functools.cache
 def studies_of_groups() -> dict[Job, str]:
     """Return the study of every declared group of agents at any scale, by its first job with the paper's root seed."""
@@ -382,6 +476,8 @@ def make_jobs(
     fresh: int = FRESH,
     record: bool = False,
     starts: str = "independent",
+    initial: float | None = None,
+    discount: float = 1.0,
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
     for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
@@ -394,14 +490,15 @@ def make_jobs(
     if starts not in ("independent", "shared"):
         raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
     rules, xis = check_rules(rules), list(xis)
+    initial = None if initial is None else check_number("initial", initial)
+    discount = check_number("discount", discount, at_least=0.0, at_most=1.0)
+    more = (fresh, bool(record), starts, initial, discount)
     jobs = []
     for algorithm, system in itertools.product(algorithms, systems):
         check_pair(algorithm, system)
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            jobs.append(
-                Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record), starts)
-            )
+            jobs.append(Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, *more))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))

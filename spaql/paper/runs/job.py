@@ -39,6 +39,8 @@ class Job:
     fresh: int = FRESH
     record: bool = False  # keep an episode and the fresh rewards
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
+    initial: float | None = None  # the estimate of the first ball, H if not given
+    discount: float = 1.0
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""
@@ -111,7 +113,16 @@ def untrained(job: Job) -> Agent:
     learning, _ = seeds(job)
     env_seed = int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])
     shared = env_seed if job.starts == "shared" else None
-    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared)
+    return make_agent(
+        job.algorithm,
+        job.system,
+        job.xi,
+        rules=job.rules,
+        seed=learning,
+        env_seed=shared,
+        initial=job.initial,
+        discount=job.discount,
+    )
 
 
 def compute(job: Job) -> Record:

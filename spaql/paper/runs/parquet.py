@@ -38,6 +38,8 @@ JOB = {
     "fresh": pa.int64(),
     "record": pa.bool_(),
     "starts": pa.string(),
+    "initial": pa.float64(),
+    "discount": pa.float64(),
 }
 
 HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}
