@@ -102,8 +102,10 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
 
 def text_jobs(jobs: Iterable[Job]) -> list[Job]:
     """Return the agents under the text's rules that these are compared with: the long runs' where N is the paper's."""
-    text = {field.name: field.default for field in dataclasses.fields(Control)}
-    found = [
-        dataclasses.replace(job, record=job.evaluations == LONG_RUNS.evaluations[job.system], **text) for job in jobs
-    ]
-    return list(dict.fromkeys(found))
+    text, found = Control(), {}
+    for job in jobs:
+        long = job.evaluations == LONG_RUNS.evaluations[job.system]
+        found[dataclasses.replace(job, record=long, rules=text.rules, initial=text.initial, discount=text.discount)] = (
+            None
+        )
+    return list(found)
