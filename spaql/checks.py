@@ -17,7 +17,7 @@ def check_number(
     bound += f" and at most {at_most:g}" if at_most < math.inf else ""
     if not isinstance(number, numbers.Real) or isinstance(number, bool) or not is_finite(number):
         raise ValueError(f"{name} must be a finite number{bound}, not {shown(number)}")
-    if number < at_least or number <= above or number > at_most:
+    if number < at_least or number <= above or not number <= at_most:
         raise ValueError(f"{name} must be a number{bound}, not {number!r}")
     return float(number)
 

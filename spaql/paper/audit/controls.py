@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from spaql.paper.audit.ablation import is_long
 from spaql.paper.audit.groups import Group, grouped, spell
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval
-from spaql.paper.studies import CONTROLS, LEARNERS, LONG_RUNS, Control
+from spaql.paper.studies import CONTROLS, LEARNERS, Control
 from spaql.policies.interval import Interval, paper_interval
 
 CONTROL_NAMES = {control: name for name, control in CONTROLS.items()}
@@ -102,10 +103,9 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
 
 def text_jobs(jobs: Iterable[Job]) -> list[Job]:
     """Return the agents under the text's rules that these are compared with: the long runs' where N is the paper's."""
-    text, found = Control(), {}
-    for job in jobs:
-        long = job.evaluations == LONG_RUNS.evaluations[job.system]
-        found[dataclasses.replace(job, record=long, rules=text.rules, initial=text.initial, discount=text.discount)] = (
-            None
-        )
-    return list(found)
+    text = Control()
+    found = [
+        dataclasses.replace(job, rules=text.rules, initial=text.initial, discount=text.discount, record=is_long(job))
+        for job in jobs
+    ]
+    return list(dict.fromkeys(found))

@@ -23,6 +23,7 @@ from spaql.paper.studies import LEARNERS, paper_jobs
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
 from spaql.rules import AQL
 from spaql.systems import CompiledWorld, reset, room, step
+from spaql.systems.cartpole import CartPole
 
 AGENTS = 10  # of each group that are trained again
 EPISODES = 500
@@ -166,8 +167,9 @@ def lasted(agent: Agent, played: Trace) -> dict[str, float]:
     `cart` and `pole` are the shares of all episodes in which the cart left the track and the pole fell.  Nothing is
     said of systems without a track.
     """
-    constants = agent._make_world(0).model.constants
-    if not hasattr(constants, "max_position"):
+    world = agent._make_world(0)
+    constants = world.model.constants if isinstance(world, CompiledWorld) else None
+    if not isinstance(constants, CartPole):
         return {}
     reached = {f"reach_{length}": float(np.mean(played.steps >= length)) for length in LENGTHS}
     left = np.abs(played.ends[:, 0]) > constants.max_position
