@@ -258,8 +258,7 @@ class ControlStudy:
 
 CONTROL_STUDY = ControlStudy(
     parts=(
-        ControlPart(("CartPole-v0",), tuple(CONTROLS), evaluations=20),
-        ControlPart(("Pendulum-v1", "spaql/PendulumDiscrete-v1"), tuple(CONTROLS)),
+        ControlPart(LONG_RUNS.systems, tuple(CONTROLS), evaluations=20),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=5),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("reward deleted", "Q from 0", "discount 0.99"), ("AQL",)),
