@@ -229,7 +229,9 @@ CONTROLS = {
     "random partitions": Control(Rules(partition="random")),
     "last kept": Control(Rules(kept="last")),
     "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
+    "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
     "zero at the end": Control(Rules(termination="zero")),
+    "zero at the end, last kept": Control(Rules(termination="zero", kept="last")),
     "Q from 0": Control(initial=0.0),
     "discount 0.99": Control(discount=0.99),
 }
@@ -412,7 +414,8 @@ def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
     jobs = []
     for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
         control, N = CONTROLS[name], part.evaluations or LONG_RUNS.evaluations[system]
-        if (name == "text" and LONG_RUNS.evaluations[system] == N) or (name == "zero at the end" and system in NO_END):
+        endless = control.rules.termination == "zero" and system in NO_END
+        if endless or (name == "text" and LONG_RUNS.evaluations[system] == N):
             continue
         jobs += make_jobs(
             [algorithm],
