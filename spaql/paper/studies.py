@@ -246,6 +246,7 @@ class ControlPart:
     controls: tuple[str, ...]
     learners: tuple[str, ...] = ("SPAQL", "SPAQL-TS")
     evaluations: int | None = None  # N, the long runs' if not given
+    agents: int | None = None  # at most so many, where they take long
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -421,7 +422,7 @@ def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
             [algorithm],
             [system],
             [LONG_RUNS.xis[system][algorithm]],
-            plan.agents,
+            min(part.agents or plan.agents, plan.agents),
             plan.iterations,
             N,
             seed,

@@ -1,7 +1,5 @@
 """What is learned: the measures on hand-made numbers and short runs, and the chapter's sentences on the stored ones."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,8 +147,7 @@ def test_every_control_is_one_change_and_what_is_compared_with_it_is_stored_else
     assert len(set(jobs)) == len(jobs)
     assert {study_of(job) for job in jobs} == {"controls"}
     known = set(jobs) | set(paper_jobs("long")) | set(paper_jobs("ablation"))
-    texts = [dataclasses.replace(job, agent=job.agent % 20) for job in controls.text_jobs(jobs)]
-    assert set(texts) <= known
+    assert set(controls.text_jobs(jobs, LONG_RUNS.agents)) <= known
     pendulum = [job for part in CONTROL_STUDY.parts for job in control_jobs(CONTROL_STUDY, part, 1)
                 if job.system in LONG_RUNS.systems[:2]]  # fmt: skip
     assert not any(job.rules.termination == "zero" for job in pendulum)  # their episodes do not end

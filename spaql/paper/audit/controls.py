@@ -53,7 +53,8 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
         if cell.algorithm not in LEARNERS or cell.control == "text" or text is None:
             continue
         for quantity in ("rewards", "fresh"):
-            pairs[cell, quantity] = group.column(quantity), text.column(quantity)
+            one, other = group.column(quantity), text.column(quantity)
+            pairs[cell, quantity] = one, other[: len(one)]  # the same agents
     if not pairs:
         raise ValueError("expected agents under the text's rules and under controls, with the same K, N and ξ")
     tests = paired_holm(pairs)
@@ -101,11 +102,13 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["system", "kept", "N"], ignore_index=True)
 
 
-def text_jobs(jobs: Iterable[Job]) -> list[Job]:
-    """Return the agents under the text's rules that these are compared with: the long runs' where N is the paper's."""
-    text = Control()
-    found = [
-        dataclasses.replace(job, rules=text.rules, initial=text.initial, discount=text.discount, record=is_long(job))
-        for job in jobs
-    ]
-    return list(dict.fromkeys(found))
+def text_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
+    """Return the agents under the text's rules that these are compared with, so many of each group.
+
+    They are the long runs' where N is the paper's; groups that are among the given jobs are left out.
+    """
+    jobs, text = list(jobs), Control()
+    change = {"rules": text.rules, "initial": text.initial, "discount": text.discount}
+    groups = {dataclasses.replace(job.group(), record=is_long(job), **change) for job in jobs}  # type: ignore[arg-type]
+    wanted = sorted(groups - {job.group() for job in jobs}, key=Job.identity)
+    return [dataclasses.replace(group, agent=agent) for group in wanted for agent in range(agents)]

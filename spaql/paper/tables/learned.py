@@ -28,6 +28,17 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
+def gain_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how much of the gain over Random each control leaves on fresh episodes, one column per algorithm."""
+    fresh = frame[frame.quantity == "fresh"]
+    learners = [learner for learner in LEARNERS if learner in set(fresh.algorithm)]
+    rows = []
+    for (system, control), cell in fresh.groupby(["system", "control"], sort=False):
+        left = dict.fromkeys(learners, "") | {row.algorithm: percent(row) for _, row in cell.iterrows()}
+        rows.append({"system": title(system), "change": control} | left)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
 def percent(row: pd.Series) -> str:
     """Return which share of a gain is left, with its interval, as text."""
     return f"{between(Interval(100 * row.share, 100 * row.share_low, 100 * row.share_high), 0)} %"
