@@ -235,7 +235,7 @@ CONTROLS = {
     "Q from 0": Control(initial=0.0),
     "discount 0.99": Control(discount=0.99),
 }
-NO_END = ("Pendulum-v1", "spaql/PendulumDiscrete-v1")  # systems whose episodes only time ends
+KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "last kept")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,13 +245,15 @@ class ControlPart:
     systems: tuple[str, ...]
     controls: tuple[str, ...]
     learners: tuple[str, ...] = ("SPAQL", "SPAQL-TS")
-    evaluations: int | None = None  # N, the long runs' if not given
-    agents: int | None = None  # at most so many, where they take long
+    evaluations: int = 20  # N
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ControlStudy:
-    """The long runs with one part of the algorithm changed, part by part; what other studies have is left to them."""
+    """The long runs with one part of the algorithm changed, part by part.
+
+    What they are compared with, the text's rules, other studies have, but for N = 1.
+    """
 
     parts: tuple[ControlPart, ...]
     iterations: int
@@ -261,16 +263,14 @@ class ControlStudy:
 
 CONTROL_STUDY = ControlStudy(
     parts=(
-        ControlPart(LONG_RUNS.systems, tuple(CONTROLS), evaluations=20),
+        ControlPart(("CartPole-v0",), tuple(CONTROLS)[1:]),
+        ControlPart(("Pendulum-v1",), KEY_CONTROLS),
+        ControlPart(("spaql/PendulumDiscrete-v1",), KEY_CONTROLS),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
-        ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=5),
-        ControlPart(("CartPole-v0", "Pendulum-v1"), ("reward deleted", "Q from 0", "discount 0.99"), ("AQL",)),
-        ControlPart(("CartPole-v0",), ("zero at the end",), ("AQL",)),
-        ControlPart(("CartPole-v0",), ("reward deleted", "Q fixed", "random partitions", "last kept"), ("SPAQL",)),
-        ControlPart(("Pendulum-v1",), ("text", "last kept"), ("SPAQL",), evaluations=100),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("last kept",), ("SPAQL",), evaluations=5),
     ),
     iterations=2000,
-    agents=20,
+    agents=5,
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -330,8 +330,7 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
     if isinstance(plan, ControlStudy):
-        known = set(paper_jobs("ablation", scale, seed))
-        return [job for part in plan.parts for job in control_jobs(plan, part, seed) if job not in known]
+        return [job for part in plan.parts for job in control_jobs(plan, part, seed)]
     return study_jobs(plan, seed)
 
 
@@ -411,20 +410,17 @@ def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
 
 
 def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
-    """Return the agents of a part of the controls; the text's with the paper's N are the long runs'."""
+    """Return the agents of a part of the controls."""
     jobs = []
     for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
-        control, N = CONTROLS[name], part.evaluations or LONG_RUNS.evaluations[system]
-        endless = control.rules.termination == "zero" and system in NO_END
-        if endless or (name == "text" and LONG_RUNS.evaluations[system] == N):
-            continue
+        control = CONTROLS[name]
         jobs += make_jobs(
             [algorithm],
             [system],
             [LONG_RUNS.xis[system][algorithm]],
-            min(part.agents or plan.agents, plan.agents),
+            plan.agents,
             plan.iterations,
-            N,
+            part.evaluations,
             seed,
             control.rules,
             plan.fresh,

@@ -264,7 +264,7 @@ def test_a_folder_that_packing_removes_is_made_again(tmp_path, computed, monkeyp
 
 
 def test_every_published_agent_is_packed_with_its_study():
-    for study in ("xi", "long", "trpo", "ablation"):
+    for study in ("xi", "long", "trpo", "ablation", "controls"):
         assert {study_of(job) for job in paper_jobs(study)} == {study}
     assert study_of(WANTED[0]) == "other"
     assert study_of(paper_jobs("long", "smoke", seed=3)[0]) == "long"

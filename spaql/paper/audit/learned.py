@@ -25,7 +25,7 @@ from spaql.rules import AQL
 from spaql.systems import CompiledWorld, reset, room, step
 from spaql.systems.cartpole import CartPole
 
-AGENTS = 10  # of each group that are trained again
+AGENTS = 3  # of each group that are trained again
 EPISODES = 500
 LEAST = 10  # visits of the policy by which the return from a ball is known well enough
 LENGTHS = (200, 500, 2000)  # steps that a pole is asked to stand for
