@@ -265,7 +265,6 @@ CONTROL_STUDY = ControlStudy(
     parts=(
         ControlPart(("CartPole-v0",), tuple(CONTROLS)[1:]),
         ControlPart(("Pendulum-v1",), KEY_CONTROLS),
-        ControlPart(("spaql/PendulumDiscrete-v1",), KEY_CONTROLS),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
         ControlPart(("CartPole-v0", "Pendulum-v1"), ("last kept",), ("SPAQL",), evaluations=5),
     ),

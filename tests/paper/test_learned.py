@@ -8,6 +8,8 @@ from spaql import AQL, SPAQL, SPAQLTS, Rules
 from spaql.paper.audit import controls, learned
 from spaql.paper.audit.learned import Trace
 from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.provenance import default_store
+from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import paired, paired_holm
 from spaql.paper.studies import CONTROLS, LONG_RUNS, paper_jobs, study_of
 from spaql.partition import NONE, new_partition, split
@@ -148,3 +150,102 @@ def test_every_control_is_one_change_and_what_is_compared_with_it_is_stored_else
     assert {study_of(job) for job in jobs} == {"controls"}
     known = set(jobs) | set(paper_jobs("long")) | set(paper_jobs("ablation"))
     assert set(controls.text_jobs(jobs, LONG_RUNS.agents)) <= known
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The chapter's sentences, on the stored runs
+
+
+@pytest.fixture(scope="module")
+def stored():
+    jobs = paper_jobs("controls")
+    wanted = [*jobs, *controls.text_jobs(jobs, LONG_RUNS.agents)]
+    wanted += [job for job in paper_jobs("long") if job.algorithm == "Random"]
+    records, missing = load_stored(wanted, default_store(), repair=False)
+    assert not missing
+    return list(records.values())
+
+
+@pytest.fixture(scope="module")
+def effects(stored):
+    frame = controls.controls_table(stored)
+    return frame[frame.quantity == "fresh"].set_index(["system", "algorithm", "N", "control"]).sort_index()
+
+
+CARTPOLE, PENDULUM = "CartPole-v0", "Pendulum-v1"
+
+
+@pytest.mark.parametrize("control", ["reward deleted", "Q from visits", "random partitions"])
+def test_spaql_earns_on_cartpole_what_it_earns_without_learning(effects, control):
+    row = effects.loc[CARTPOLE, "SPAQL", 20, control]
+    assert row.low < 0 < row.high
+    assert row.share_low > 0.8
+
+
+@pytest.mark.parametrize("control", ["last kept", "Q fixed, last kept", "reward deleted, last kept"])
+def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
+    row = effects.loc[CARTPOLE, "SPAQL", 20, control]
+    assert row.share_high < 0.4
+    assert row.p_holm < 0.05
+
+
+@pytest.mark.parametrize("control", ["last kept", "reward deleted, last kept"])
+def test_without_choosing_spaql_ts_still_balances_the_pole_with_or_without_the_reward(effects, control):
+    assert effects.loc[CARTPOLE, "SPAQL-TS", 20, control].share_low > 0.6
+    assert effects.loc[CARTPOLE, "SPAQL-TS", 20, "Q fixed, last kept"].share_high < 0.1  # it is what it learns
+
+
+@pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
+def test_a_value_of_zero_after_the_end_lets_both_learn_without_choosing(effects, algorithm):
+    assert effects.loc[CARTPOLE, algorithm, 20, "zero at the end, last kept"].share_low > 0.6
+
+
+@pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
+def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
+    row = effects.loc[CARTPOLE, algorithm, 20, "Q from 0"]
+    assert row.high < 0
+    assert row.share_high < 0.8
+
+
+def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(effects, stored):
+    assert effects.loc[PENDULUM, "SPAQL", 20, "reward deleted"].share_high < 1
+    for N in (1, 5):
+        assert effects.loc[PENDULUM, "SPAQL", N, "last kept"].low > 0
+    kept = controls.rollouts_table(stored).set_index(["system", "kept", "N"])
+    last = kept.loc[PENDULUM, "last"]
+    assert last.fresh_low.max() < last.fresh_high.min()  # however many rollouts
+    assert (last.fresh_low > kept.loc[PENDULUM, "best"].fresh_high.max()).all()
+    on_cartpole = kept.loc[CARTPOLE]
+    assert (on_cartpole.loc["last"].fresh_high < on_cartpole.loc["best"].fresh_low).all()
+    assert on_cartpole.loc["best"].fresh.is_monotonic_increasing
+
+
+def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
+    groups = learned.load_learned().groupby(["system", "algorithm"])
+    for algorithm in ("SPAQL", "AQL"):
+        agents = groups.get_group((CARTPOLE, algorithm))
+        assert (agents.law == 0).all()
+        assert (agents["at_H"] == 1).all()
+    assert (groups.get_group(("spaql/PendulumScaled-v1", "SPAQL"))["at_H"] == 1).all()
+    for key, agents in groups:
+        if key not in ((CARTPOLE, "SPAQL-TS"), ("spaql/PendulumScaled-v1", "SPAQL")):
+            assert (np.abs(agents.mean_q - agents.mean_return) > 40).all(), key
+
+
+def test_the_poles_do_not_stand_for_two_thousand_steps():
+    frame = learned.load_learned()
+    long = frame[(frame.system == CARTPOLE) & (frame.algorithm != "AQL")]
+    assert (long.reach_2000 < 0.05).all()
+    assert long[long.algorithm == "SPAQL-TS"].reach_200.min() > 0.9
+    later = long.assign(cart=long.cart_later > long.pole_later).groupby("algorithm").cart.mean()
+    assert later.to_dict() == {"SPAQL": 1.0, "SPAQL-TS": 0.0}
+
+
+def test_a_row_is_measured_again_to_the_last_bit():
+    scaled = "spaql/PendulumScaled-v1", "SPAQL"
+    job = next(job for job in learned.jobs_to_measure() if (job.system, job.algorithm) == scaled)
+    row = learned.measure(job)
+    frame = learned.load_learned()
+    kept = frame[(frame.system == job.system) & (frame.algorithm == job.algorithm) & (frame.agent == job.agent)]
+    for name in ("balls", "at_H", "law", "rank_visits", "visited", "rho", "mean_q", "mean_return"):
+        assert kept[name].item() == pytest.approx(row[name], rel=1e-12), name

@@ -21,9 +21,11 @@ def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:
     """
     fresh = frame[frame.quantity == "fresh"]
     systems = list(dict.fromkeys(fresh.system))
-    names = [name for name in CONTROLS if name in set(fresh.control)]
-    figure, grid = new_figure(len(systems), height=0.27 * len(names) + 0.75)
-    for axes, system in zip(grid[:, 0], systems, strict=True):
+    shown = [[name for name in CONTROLS if name in set(fresh[fresh.system == system].control)] for system in systems]
+    heights = [0.27 * len(names) + 0.75 for names in shown]
+    ratios = {"height_ratios": heights}
+    figure, grid = new_figure(len(systems), height=sum(heights) / len(systems), gridspec_kw=ratios)
+    for axes, system, names in zip(grid[:, 0], systems, shown, strict=True):
         here = fresh[fresh.system == system]
         learners = [name for name in LEARNERS if name in set(here.algorithm)]
         axes.axvline(floors[system], color=STYLES["Random"].colour, linestyle=STYLES["Random"].line, label="Random")
@@ -79,7 +81,10 @@ def calibration(frame: pd.DataFrame) -> Figure:
                      marker=style.marker, linewidth=0)  # fmt: skip
         low, high = min(q + returned), max(q + returned)
         axes.plot([low, high], [low, high], color="#555555", linewidth=0.8, zorder=1)
-        name_panel(axes, f"{title(row.system)}\n{row.algorithm}", weight="normal")
+    for axes, system in zip(grid[:, 0], systems, strict=True):
+        name_panel(axes, title(system))
+    for axes, algorithm in zip(grid[0], learners, strict=True):
+        axes.text(1, 1.02, algorithm, transform=axes.transAxes, ha="right", va="bottom")
     for axes in grid[-1]:
         axes.set_xlabel("estimate Q")
     for axes in grid[:, 0]:
