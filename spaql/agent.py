@@ -21,7 +21,19 @@ from spaql.loop import Run, act, advance, rollouts
 from spaql.partition import ARMS, Partition, crowded_depth, new_partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
-from spaql.rules import AQL, HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
+from spaql.rules import (
+    AQL,
+    CHOICES,
+    FIXED,
+    HISTORY,
+    RANDOM,
+    SPAQL,
+    SPAQL_TS,
+    STATUS,
+    Learner,
+    Rules,
+    check_rules,
+)
 from spaql.spaces import check_bounds, standardise, to_box
 from spaql.systems import (
     CompiledWorld,
@@ -54,6 +66,8 @@ class Shared(TypedDict, total=False):
     horizon: int | None
     slopes: Any
     bounds: Any
+    initial: float | None
+    discount: float
     rules: str | Rules
 
 
@@ -110,6 +124,8 @@ class Agent:
         horizon: int | None = None,
         slopes: Any = None,
         bounds: Any = None,
+        initial: float | None = None,
+        discount: float = 1.0,
         rules: str | Rules = "paper",
     ):
         self.env_id = env if isinstance(env, str) else None
@@ -123,6 +139,11 @@ class Agent:
         }
         if bounds is not None:
             self.parameters["bounds"] = check_bounds(bounds, len(self._space.centre))
+        first = self.parameters["horizon"] if initial is None else initial
+        self.parameters |= {
+            "initial": check_number("initial", first),
+            "discount": check_number("discount", discount, at_least=0.0, at_most=1.0),
+        }
         self.parameters |= self._check_own(own)
         self._learner = self._make_learner()
         self.seed = check_seed(seed)
@@ -146,10 +167,12 @@ class Agent:
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
         roots = self._learner.H if self.algorithm == AQL else 1
-        self._trainee = self._best = new_partition(roots, len(self._space.centre), low, high, q=float(self._learner.H))
+        self._trainee = self._best = new_partition(
+            roots, len(self._space.centre), low, high, q=self.parameters["initial"]
+        )
         self._status = records(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
-        self._status["iteration"], self._status["episode"] = (-1, 1) if self._keeps_best else (0, 0)
+        self._status["iteration"], self._status["episode"] = (-1, 1) if self._evaluates_first else (0, 0)
         self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
         self._status["seen"] = 1
         self._history = records(0, HISTORY)
@@ -173,6 +196,7 @@ class Agent:
     def _make_learner(self) -> Learner:
         """Return the parameters in the form compiled code takes."""
         given, rules = self.parameters, self.rules
+        random_partition = rules.partition == "random" and self._evaluates_first
         return Learner(
             algorithm=self.algorithm,
             discrete=self._space.actions > 0,
@@ -183,17 +207,28 @@ class Agent:
             d=given.get("d", 1.0),
             lam=given.get("lam", 1.0),
             reference=self._standard(given.get("reference")),
+            discount=given["discount"],
             euclidean=rules.distance == "euclidean",
             heat_if_changed=rules.heating == "changed",
             reset_machine=rules.reset == "machine",
             absolute=rules.normalisation == "absolute",
             random_ties=rules.ties == "random",
+            no_reward=rules.reward == "deleted",
+            estimate=FIXED if random_partition else CHOICES["estimate"].index(rules.estimate),
+            keep_last=rules.kept == "last",
+            random_partition=random_partition,
+            zero_at_end=rules.termination == "zero",
         )
+
+    @property
+    def _evaluates_first(self) -> bool:
+        """Whether the agent is one of the two algorithms that know what theirs earns before they learn."""
+        return self.algorithm in (SPAQL, SPAQL_TS)
 
     @property
     def _keeps_best(self) -> bool:
         """Whether the agent kept is the best so far, not the last."""
-        return self.algorithm in (SPAQL, SPAQL_TS)
+        return self._evaluates_first and self.rules.kept == "best"
 
     @property
     def compiled(self) -> bool:

@@ -38,6 +38,10 @@ class AQL(Agent):
     bounds
         Bounds to use in the place of the environment's own: one pair (low, high), or a list with a pair or None for
         each observation.  What lies outside is clipped to them.  For unbounded observations that are not near zero.
+    initial
+        The estimate Q of the first ball: H if not given, as in the paper.
+    discount
+        What the value of the next state is multiplied by: 1 as in the paper, which has none.
     rules
         "paper", "released", or a `Rules` for a mixture.
 
@@ -65,7 +69,7 @@ class SPAQL(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, bounds, rules
+    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -97,7 +101,7 @@ class SPAQLTS(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, bounds, rules
+    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -132,7 +136,7 @@ class Random(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, bounds, rules
+    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
         As for `AQL`.
     """
 

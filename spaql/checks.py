@@ -9,12 +9,15 @@ import numpy as np
 MOST = 10**9  # of anything that is counted, unless said otherwise: more would take years, or all memory
 
 
-def check_number(name: str, number: Any, at_least: float = -math.inf, above: float = -math.inf) -> float:
+def check_number(
+    name: str, number: Any, at_least: float = -math.inf, above: float = -math.inf, at_most: float = math.inf
+) -> float:
     """Return a finite number within bounds as a float, or say what is wrong with it."""
-    bound = f" above {above:g}" if above > -math.inf else f" of at least {at_least:g}"
+    bound = f" above {above:g}" if above > -math.inf else f" of at least {at_least:g}" if at_least > -math.inf else ""
+    bound += f" and at most {at_most:g}" if at_most < math.inf else ""
     if not isinstance(number, numbers.Real) or isinstance(number, bool) or not is_finite(number):
         raise ValueError(f"{name} must be a finite number{bound}, not {shown(number)}")
-    if number < at_least or number <= above:
+    if number < at_least or number <= above or not number <= at_most:
         raise ValueError(f"{name} must be a number{bound}, not {number!r}")
     return float(number)
 

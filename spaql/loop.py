@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compiling import either, entry
-from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
-from spaql.rules import AQL, RANDOM, SPAQL, Learner
-from spaql.systems import reset, room, step
-from spaql.updates import choose, learn_from
+from spaql.partition import ARMS, BALLS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
+from spaql.rules import AQL, FIXED, RANDOM, SPAQL, Learner
+from spaql.systems import ENDED, reset, room, step
+from spaql.updates import choose, draw_estimates, learn_from, random_partition
 
 
 @either
@@ -52,8 +52,11 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
         ball = choose(p, learner, h, x, tau, rng)
         draw_action(p.low, p.high, ball, learner.discrete, rng, action)
         reward, over = step(world, state, action, y)
-        if learner.algorithm != RANDOM and learn_from(p, learner, h, ball, x, y, reward):
+        if learner.algorithm != RANDOM and learn_from(p, learner, h, ball, x, y, reward, over == ENDED):
+            balls = p.counts[BALLS]
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
+            if learner.estimate == FIXED:
+                draw_estimates(p, balls, learner.H, rng)
         x, y = y, x
         h += 1
     return p, h
@@ -82,6 +85,8 @@ def advance(world, starts, N, run, rng):
             tau = status["tau"][0]
             trainee, steps = train(world, state, starts[i], trainee, learner, tau, rng, x, y, action)
             status["steps"][0] = steps
+            if learner.random_partition:
+                trainee = random_partition(trainee, learner, rng)
         else:
             total, steps = rollout(world, state, starts[i], trainee, learner, False, rng, x, action)
             status["total"][0] += total
@@ -102,11 +107,16 @@ def rollouts(world, starts, p, learner, central, rng, rewards, steps):
 
 @entry
 def conclude(trainee, best, learner, N, statuses, history):
-    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
+    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg).
+
+    An agent that keeps the last one compares with the iteration before, and there is nothing to return to.
+    """
     status = statuses[0]
     mean = status.total / N
     tau = status.tau
     now = trainee.counts[ARMS]
+    if learner.keep_last:
+        best = trainee
     if learner.algorithm >= SPAQL:
         if status.seen == best.counts[ARMS] and now != status.seen:
             status.seen = now
@@ -130,6 +140,7 @@ def conclude(trainee, best, learner, N, statuses, history):
                 trainee = copy(best)
     else:
         best = trainee
+    if learner.keep_last or learner.algorithm < SPAQL:
         status.best = mean
     if status.iteration >= 0:
         row = history[status.iteration]

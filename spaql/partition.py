@@ -85,6 +85,16 @@ def copy(p):
     )
 
 
+@inner
+def single_ball(p):
+    """Return a partition of one ball, the first of those that a single tree grew from."""
+    balls, cells = p.balls[:1].copy(), p.cells[:1].copy()
+    balls[0].next, balls[0].visits = NONE, 0
+    cells[0].children = NONE
+    cells[0].best = cells[0].own = cells[0].first = 0
+    return Partition(balls, p.low[:1].copy(), p.high[:1].copy(), cells, np.array([1, 1, 1, 0]), p.axes)
+
+
 @inlined
 def locate(cells, axes, root, x):
     """The leaf cell that holds the state `x`.

@@ -5,10 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 RANDOM, AQL, SPAQL, SPAQL_TS = range(4)
+LEARNED, VISITS, FIXED = range(3)  # where estimates come from
 
 
 class Rules(NamedTuple):
-    """What the paper's text and the authors' released program do differently; the defaults are the text's.
+    """What can be done otherwise than in the paper's text, which gives the defaults.
+
+    The first six are what the authors' released program does differently.  The others are controls: each takes one part
+    of the algorithm away, or puts right what the text leaves out, to find out what that part is worth.
 
     Parameters
     ----------
@@ -27,6 +31,21 @@ class Rules(NamedTuple):
     ties
         Which of equal balls wins the argmax: a choice drawn once for each ball ("random"; the text does not say), or
         the "last" child.
+    reward
+        "counted", or "deleted": every update learns from a reward of zero, and only the rollouts see the real ones.
+    estimate
+        Q is "learned"; or a function of the "visits" alone, H + ξ/√n, without reward, value and learning rate; or
+        "fixed": drawn between 0 and H when a ball is made, and never updated.
+    kept
+        SPAQL and SPAQL-TS keep the "best" agent and return to it; or the "last": each iteration's agent replaces the
+        one before, whatever it earned, and the temperature rises when it earned less than that one.  (AQL and Random
+        always keep the last.)
+    partition
+        Balls split by their "visits"; or, for SPAQL and SPAQL-TS, every iteration's agent is "random": a new partition
+        with as many splits, of balls drawn at random, and estimates drawn as if they were fixed.
+    termination
+        A state in which the episode has ended has a value like any other ("ignored"), or "zero".  Where only time is
+        up, the value is never zero.
 
     Examples
     --------
@@ -40,11 +59,34 @@ class Rules(NamedTuple):
     reset: str = "splits"
     normalisation: str = "max"
     ties: str = "random"
+    reward: str = "counted"
+    estimate: str = "learned"
+    kept: str = "best"
+    partition: str = "visits"
+    termination: str = "ignored"
 
+
+CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
+    "first_observation": ("mapped", "raw"),
+    "distance": ("infinity", "euclidean"),
+    "heating": ("always", "changed"),
+    "reset": ("splits", "machine"),
+    "normalisation": ("max", "absolute"),
+    "ties": ("random", "last"),
+    "reward": ("counted", "deleted"),
+    "estimate": ("learned", "visits", "fixed"),
+    "kept": ("best", "last"),
+    "partition": ("visits", "random"),
+    "termination": ("ignored", "zero"),
+}
 
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
 
 RULES = {"paper": Rules(), "released": RELEASED}
+
+# The rules that the released program follows otherwise than the text, and the controls, which it shares with the text.
+DIFFERENCES = tuple(name for name, choice in RELEASED._asdict().items() if choice != CHOICES[name][0])
+CONTROLLED = tuple(name for name in Rules._fields if name not in DIFFERENCES)
 
 
 def check_rules(rules: Any) -> Rules:
@@ -54,9 +96,8 @@ def check_rules(rules: Any) -> Rules:
     if not isinstance(rules, Rules):
         raise ValueError(f"rules must be {' or '.join(map(repr, RULES))} or a Rules, not {rules!r}")
     for name, choice in rules._asdict().items():
-        choices = [getattr(known, name) for known in RULES.values()]
-        if choice not in choices:
-            raise ValueError(f"rule {name} must be {' or '.join(map(repr, choices))}, not {choice!r}")
+        if choice not in CHOICES[name]:
+            raise ValueError(f"rule {name} must be {' or '.join(map(repr, CHOICES[name]))}, not {choice!r}")
     return rules
 
 
@@ -72,11 +113,17 @@ class Learner(NamedTuple):
     d: float
     lam: float
     reference: tuple[float, ...]  # x_ref in the standard space
+    discount: float
     euclidean: bool
     heat_if_changed: bool
     reset_machine: bool
     absolute: bool
     random_ties: bool
+    no_reward: bool
+    estimate: int
+    keep_last: bool
+    random_partition: bool
+    zero_at_end: bool
 
 
 STATUS = np.dtype(

@@ -68,7 +68,7 @@ def load(kind: type["Agent"], path: str | os.PathLike, env: gym.Env | None) -> A
             check_array(arrays, "status", STATUS, 1),
             check_array(arrays, "history", HISTORY),
         )
-        check_status(agent._status, agent._history, agent._keeps_best)
+        check_status(agent._status, agent._history, agent._evaluates_first)
         agent._set_streams(header["streams"])
         agent._played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -183,10 +183,10 @@ def knows_its_best(p: Partition) -> bool:
     return alike(p.cells["own"], own) and alike(p.cells["best"], best)
 
 
-def check_status(status: np.ndarray, history: np.ndarray, keeps_best: bool) -> None:
+def check_status(status: np.ndarray, history: np.ndarray, evaluates_first: bool) -> None:
     """Raise an error if a status is not one between two iterations."""
     row = status[0]
-    fresh = row["iteration"] == -1 and row["episode"] == 1 and keeps_best
+    fresh = row["iteration"] == -1 and row["episode"] == 1 and evaluates_first
     if not fresh and not (row["iteration"] >= 0 and row["episode"] == 0):
         raise ValueError("its status is not that of an agent between two iterations")
     if len(history) != max(0, row["iteration"]):

@@ -5,9 +5,11 @@ Names in the docstrings are the labels of the paper's source: eqn:qval_update, a
 
 import math
 
-from spaql.compiling import entry, inner
-from spaql.partition import NONE, best_ball, locate, update
-from spaql.rules import AQL, RANDOM, SPAQL_TS
+import numpy as np
+
+from spaql.compiling import entry, inlined, inner
+from spaql.partition import BALLS, NONE, SPLITS, best_ball, locate, single_ball, split, update
+from spaql.rules import AQL, FIXED, RANDOM, SPAQL_TS, VISITS
 
 
 @inner
@@ -114,12 +116,53 @@ def choose(p, learner, h, x, tau, rng):
 
 
 @entry
-def learn_from(p, learner, h, ball, x, y, reward):
-    """Learn from one step: count the visit, update Q (eqn:qval_update).  Return whether the ball must split."""
+def learn_from(p, learner, h, ball, x, y, reward, ended=False):
+    """Learn from one step: count the visit, update Q (eqn:qval_update).  Return whether the ball must split.
+
+    `ended` says whether y is a state in which the episode has ended, not by the passing of time.
+    """
     balls, cells = p.balls, p.cells
     visits = balls[ball].visits + 1
     balls[ball].visits = visits
-    alpha = learning_rate(learner.H, visits)
-    target = reward + value(p, learner, h, x, y) + bonus(learner.xi, visits)
-    update(balls, cells, 2 ** len(p.axes), ball, (1.0 - alpha) * balls[ball].q + alpha * target)
+    if learner.estimate != FIXED:
+        q = learner.H + bonus(learner.xi, visits)
+        if learner.estimate != VISITS:
+            q = learnt(p, learner, h, ball, x, y, reward, ended)
+        update(balls, cells, 2 ** len(p.axes), ball, q)
     return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)²: every split halves r
+
+
+@inlined
+def learnt(p, learner, h, ball, x, y, reward, ended):
+    """The estimate of a ball after a visit that is counted already: eqn:qval_update."""
+    visits = p.balls[ball].visits
+    alpha = learning_rate(learner.H, visits)
+    future = 0.0 if ended and learner.zero_at_end else learner.discount * value(p, learner, h, x, y)
+    target = (0.0 if learner.no_reward else reward) + future + bonus(learner.xi, visits)
+    return (1.0 - alpha) * p.balls[ball].q + alpha * target
+
+
+@entry
+def draw_estimates(p, first, H, rng):
+    """Draw the estimates of the balls from `first` on between 0 and H."""
+    for ball in range(first, p.counts[BALLS]):
+        update(p.balls, p.cells, 2 ** len(p.axes), ball, H * rng.random())
+
+
+@entry
+def random_partition(p, learner, rng):
+    """Return a new partition with as many splits as the given one, of balls drawn at random, with random estimates."""
+    splits, halves = p.counts[SPLITS], 2 ** len(p.axes)
+    drawn = single_ball(p)
+    draw_estimates(drawn, 0, learner.H, rng)
+    whole = np.ones(1 + splits * halves * 2 ** p.low.shape[1], np.bool_)
+    for _ in range(splits):
+        ball = 0
+        while not whole[ball]:
+            ball = int(rng.random() * drawn.counts[BALLS])
+        whole[ball] = False
+        drawn.balls[ball].visits = 4 ** int(drawn.cells[drawn.balls[ball].cell].depth)  # which are due
+        first = drawn.counts[BALLS]
+        drawn = split(drawn, ball, learner.discrete, learner.random_ties, rng)
+        draw_estimates(drawn, first, learner.H, rng)
+    return drawn

@@ -63,11 +63,35 @@ def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
     return Comparison(difference, float(low), float(high), float(test.pvalue), float(test.pvalue), improvement)
 
 
+def paired(first: ArrayLike, second: ArrayLike) -> Comparison:
+    """Compare two groups agent by agent, by Student's t-test of the differences; a tie is half a win."""
+    first, second = numbers(first, at_least=2), numbers(second, at_least=2)
+    if first.size != second.size:
+        raise ValueError(f"expected two numbers per agent, not {first.size} and {second.size}")
+    differences = first - second
+    mean, wins = differences.mean(), float(np.mean((np.sign(differences) + 1) / 2))
+    if np.ptp(differences) == 0.0:  # the test's limit: no doubt at all
+        p = 1.0 if mean == 0.0 else 0.0
+        return Comparison(mean, mean, mean, p, p, wins)
+    test = stats.ttest_rel(first, second)
+    low, high = test.confidence_interval()
+    return Comparison(mean, float(low), float(high), float(test.pvalue), float(test.pvalue), wins)
+
+
 def welch_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
     """Compare several pairs of groups, with Holm's correction of the p-values."""
-    compared = {name: welch(*pair) for name, pair in pairs.items()}
-    corrected = holm([comparison.p for comparison in compared.values()])
-    return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), corrected, strict=True)}
+    return corrected({name: welch(*pair) for name, pair in pairs.items()})
+
+
+def paired_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
+    """Compare several pairs of groups agent by agent, with Holm's correction of the p-values."""
+    return corrected({name: paired(*pair) for name, pair in pairs.items()})
+
+
+def corrected(compared: Mapping[Name, Comparison]) -> dict[Name, Comparison]:
+    """Return comparisons that were made together, with Holm's correction of their p-values."""
+    p_holm = holm([comparison.p for comparison in compared.values()])
+    return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), p_holm, strict=True)}
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -14,7 +14,7 @@ from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
 from spaql.paper.runs.trpo_settings import settings_of
-from spaql.rules import RULES, Rules, check_rules
+from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
 from spaql.systems import compiled_world, episode_limit, factory_called, make_env, space_of, system_of
 
 SEED = 2020  # the root seed of the paper's runs
@@ -125,9 +125,7 @@ TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
 # What the audit adds
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
-SWITCHES = {
-    name: RULES["paper"]._replace(**{name: released}) for name, released in RULES["released"]._asdict().items()
-} | RULES
+SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in DIFFERENCES} | RULES
 
 # The rules that an algorithm has no use for.
 UNUSED: dict[str, set[str]] = {
@@ -138,7 +136,7 @@ UNUSED: dict[str, set[str]] = {
 
 ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
     parts=(
-        Part(("Pendulum-v1", "CartPole-v0"), (*Rules._fields, "released")),
+        Part(("Pendulum-v1", "CartPole-v0"), (*DIFFERENCES, "released")),
         Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
         Part(("CartPole-v0",), ("released",), evaluations=20),
         Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
@@ -225,15 +223,80 @@ READINGS_STUDY = ReadingsStudy(
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
+# What is learned: the algorithms with one part taken away
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+    """One change of the algorithm; the defaults are the text's."""
+
+    rules: Rules = RULES["paper"]
+    parameters: tuple[tuple[str, Any], ...] = ()  # of the agents, by name
+
+
+# The greatest possible return, another first estimate to think of, is H on CartPole and 0 on Pendulum.
+CONTROLS = {
+    "text": Control(),
+    "reward deleted": Control(Rules(reward="deleted")),
+    "Q from visits": Control(Rules(estimate="visits")),
+    "Q fixed": Control(Rules(estimate="fixed")),
+    "random partitions": Control(Rules(partition="random")),
+    "last kept": Control(Rules(kept="last")),
+    "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
+    "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
+    "zero at the end": Control(Rules(termination="zero")),
+    "zero at the end, last kept": Control(Rules(termination="zero", kept="last")),
+    "Q from 0": Control(parameters=(("initial", 0.0),)),
+    "discount 0.99": Control(parameters=(("discount", 0.99),)),
+}
+KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "last kept")
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlPart:
+    """Long runs under some controls (see `CONTROLS`)."""
+
+    systems: tuple[str, ...]
+    controls: tuple[str, ...]
+    learners: tuple[str, ...] = ("SPAQL", "SPAQL-TS")
+    evaluations: int = 20  # N
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ControlStudy:
+    """The long runs with one part of the algorithm changed, part by part.
+
+    What they are compared with, the text's rules, other studies have, but for N = 1.
+    """
+
+    parts: tuple[ControlPart, ...]
+    iterations: int
+    agents: int
+    fresh: int = FRESH
+
+
+CONTROL_STUDY = ControlStudy(
+    parts=(
+        ControlPart(("CartPole-v0",), tuple(CONTROLS)[1:]),
+        ControlPart(("Pendulum-v1",), KEY_CONTROLS),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
+        ControlPart(("CartPole-v0", "Pendulum-v1"), ("last kept",), ("SPAQL",), evaluations=5),
+    ),
+    iterations=2000,
+    agents=5,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
+SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = {
     "paper": {
         "xi": XI_STUDY,
         "long": LONG_RUNS,
         "trpo": TRPO_RUNS,
         "ablation": ABLATION,
         "readings": READINGS_STUDY,
+        "controls": CONTROL_STUDY,
     },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
@@ -241,6 +304,7 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -248,6 +312,7 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
     },
 }
 
@@ -263,7 +328,10 @@ def scale_changes(study: str, scale: str) -> dict[str, Any]:
 
 
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
-    """Return the agents of a study: "xi" or "long" (with the Random baseline), "trpo", "ablation" or "readings"."""
+    """Return the agents of a study.
+
+    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings" and "controls".
+    """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
     if study not in SCALES[scale]:
@@ -275,6 +343,8 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
         return [job for job in jobs if job not in known]
+    if isinstance(plan, ControlStudy):
+        return [job for part in plan.parts for job in control_jobs(plan, part, seed)]
     return study_jobs(plan, seed)
 
 
@@ -351,6 +421,26 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
         seed=root,
         record=False,
     )
+
+
+def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
+    """Return the agents of a part of the controls."""
+    jobs = []
+    for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
+        control = CONTROLS[name]
+        jobs += make_jobs(
+            [algorithm],
+            [system],
+            [LONG_RUNS.xis[system][algorithm]],
+            plan.agents,
+            plan.iterations,
+            part.evaluations,
+            seed,
+            control.rules,
+            plan.fresh,
+            **dict(control.parameters),
+        )
+    return jobs
 
 
 @functools.cache

@@ -277,6 +277,10 @@ def _blank_state(constants):
     return lambda constants: np.empty(numbers)
 
 
+# How a step says that an episode is over: it has ended, for which compiled systems return True, or time is up.
+ENDED, TIME_UP = 1, 2
+
+
 class Model(NamedTuple):
     """What the compiled loops take of a world: the system's constants and how the agent sees it."""
 

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.spaces import FLOATS, Space, standardise, to_box
+from spaql.systems import ENDED, TIME_UP
 
 
 class InterpretedWorld:
@@ -67,15 +68,18 @@ class InterpretedWorld:
         self.generator = getattr(inner, "_np_random", None)
         self._observe(observation, x, mapped=not self.raw_first)
 
-    def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, bool]:
-        """Apply an action of the standard space; write what the agent observes, return reward and end of episode."""
+    def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, int]:
+        """Apply an action of the standard space; write what the agent observes, return reward and end of episode.
+
+        The end is ENDED if the environment says that the state is terminal, else TIME_UP if the episode was cut off.
+        """
         self.between_steps()
         observation, reward, terminated, truncated, _ = self.env.step(self._action(action))
         self._observe(observation, x)
         reward = float(reward)
         if not math.isfinite(reward):
             raise ValueError(f"the environment gave a reward of {reward}; expected a finite number")
-        return reward, bool(terminated or truncated)
+        return reward, ENDED if terminated else TIME_UP if truncated else 0
 
     def _observe(self, observation: Any, x: FLOATS, mapped: bool = True) -> None:
         """Write an observation to `x`, mapped to the standard space unless told otherwise."""

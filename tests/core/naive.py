@@ -82,6 +82,22 @@ class NaivePartition:
         middle = ball.low + (ball.high - ball.low) // 2
         return [(ball.low, middle), (middle, ball.high)]  # first half first
 
+    def random(self, rng, q, ties):
+        """Return a new partition with as many splits, each of any ball that is whole, and estimates from 0 to q."""
+        drawn = NaivePartition(len(self.root.centre), self.actions, 0.0)
+        drawn.root.q = q * rng.random()
+        every = [drawn.root]
+        while drawn.splits < self.splits:
+            ball = every[0]
+            while ball.children:
+                ball = every[int(rng.random() * len(every))]
+            ball.visits = int((1 / ball.radius) ** 2)
+            drawn.split(ball, rng if ties == "random" else None)
+            for child in ball.children:
+                child.q = q * rng.random()
+            every += ball.children
+        return drawn
+
     def split(self, ball, ranks=None):
         """Give a ball its children; `ranks` is the generator of their ranks if ties are broken at random."""
         self.splits += 1
@@ -98,7 +114,11 @@ class NaivePartition:
 class Naive:
     """An agent of one of the three algorithms; `events` counts what happened to it."""
 
-    def __init__(self, algorithm, env_id, rules, xi, seed, horizon=200, tau_min=0.01, u=2.0, d=0.8, lam=1.2):
+    def __init__(
+        self, algorithm, env_id, rules, xi, seed,
+        horizon=200, tau_min=0.01, u=2.0, d=0.8, lam=1.2, initial=None, discount=1.0,
+    ):  # fmt: skip
+        self.discount = discount
         self.algorithm, self.rules, self.H, self.xi, self.lam = algorithm, rules, horizon, xi, lam
         self.tau, self.tau_min, self.u, self.d = tau_min, tau_min, u, d
         with warnings.catch_warnings():
@@ -111,7 +131,8 @@ class Naive:
         actions = int(getattr(self.env.action_space, "n", 0))
         steps = horizon if algorithm == "AQL" else 1
         # The partitions P' and P of the paper: one for each time step for AQL, one for all steps for the others.
-        self.trainee = self.best = [NaivePartition(len(self.slopes), actions, float(horizon)) for _ in range(steps)]
+        q = float(horizon) if initial is None else initial
+        self.trainee = self.best = [NaivePartition(len(self.slopes), actions, q) for _ in range(steps)]
         self.best_mean, self.seen = -math.inf, 1
         self.history, self.events = [], Counter()
 
@@ -136,7 +157,7 @@ class Naive:
             low, high = float(space.low[0]), float(space.high[0])
             action = np.array([(high + low) / 2 + (high - low) / 2 * action], np.float32)
         observation, reward, terminated, truncated, _ = self.env.step(action)
-        return self.standard(observation), float(reward), terminated or truncated
+        return self.standard(observation), float(reward), terminated, truncated
 
     def standard(self, observation):
         """Map an observation to the standard space: a bounded number linearly, an unbounded one by the sigmoid."""
@@ -201,17 +222,40 @@ class Naive:
         while h < self.H and not over:
             partition = self.at(h)
             ball = partition.best(x) if self.algorithm == "AQL" else self.boltzmann_sample(partition.relevant(x))
-            y, reward, over = self.step(self.draw_action(ball))
+            y, reward, terminated, truncated = self.step(self.draw_action(ball))
+            over = terminated or truncated
             ball.visits += 1
             v = ball.visits
-            alpha = (self.H + 1) / (self.H + v)
-            target = reward + self.value(h, x, y) + self.xi / math.sqrt(v)
-            ball.q = (1 - alpha) * ball.q + alpha * target
+            bonus = self.xi / math.sqrt(v)
+            if self.estimate == "visits":
+                ball.q = self.H + bonus
+            elif self.estimate == "learned":
+                alpha = (self.H + 1) / (self.H + v)
+                future = self.discount * self.value(h, x, y)
+                if terminated and self.rules.termination == "zero":
+                    future = 0.0
+                    self.events["ended"] += 1
+                reward = 0.0 if self.rules.reward == "deleted" else reward
+                ball.q = (1 - alpha) * ball.q + alpha * (reward + future + bonus)
             if v >= (1 / ball.radius) ** 2:
                 partition.split(ball, ranks=self.rng if self.rules.ties == "random" else None)
                 self.events["split"] += 1
+                if self.estimate == "fixed":
+                    for child in ball.children:
+                        child.q = self.H * self.rng.random()
             x, h = y, h + 1
+        if self.searches:
+            self.trainee = [partition.random(self.rng, self.H, self.rules.ties) for partition in self.trainee]
         return h
+
+    @property
+    def searches(self):
+        """Whether every agent is a random partition, without any learning."""
+        return self.rules.partition == "random" and self.algorithm != "AQL"
+
+    @property
+    def estimate(self):
+        return "fixed" if self.searches else self.rules.estimate
 
     def evaluate(self, N):
         """Return the mean reward of N greedy rollouts of the trainee, and their number of steps."""
@@ -219,13 +263,16 @@ class Naive:
         for _ in range(N):
             x, h, rewards, over = self.reset(), 0, 0.0, False
             while h < self.H and not over:
-                x, reward, over = self.step(self.draw_action(self.at(h).best(x)))
-                rewards, h = rewards + reward, h + 1
+                x, reward, terminated, truncated = self.step(self.draw_action(self.at(h).best(x)))
+                rewards, h, over = rewards + reward, h + 1, terminated or truncated
             total, steps = total + rewards, steps + h
         return total / N, steps
 
     def keep_better(self, mean):
         """Keep the better agent, adapt the temperature and reset the trainee, as SPAQL does after an iteration."""
+        if self.rules.kept == "last":
+            self.keep_last(mean)
+            return
         now, best, machine = arms(self.trainee), arms(self.best), self.rules.reset == "machine"
         if self.seen == best and now != self.seen:
             self.seen = now
@@ -245,6 +292,15 @@ class Naive:
         if (changed and now != self.seen) if machine else splits > 2:
             self.trainee, self.tau, self.seen = [partition.copy() for partition in self.best], self.tau_min, best
             self.events["reset"] += 1
+
+    def keep_last(self, mean):
+        """Keep this iteration's agent, and adapt the temperature to whether it earned less than the one before."""
+        if mean >= self.best_mean:
+            self.tau, self.u = self.tau_min, self.u**self.d
+        else:
+            self.tau *= self.u
+            self.events["worse"] += 1
+        self.best, self.best_mean = self.trainee, mean
 
     def learn(self, iterations, N):
         """Train and evaluate; SPAQL evaluates once before, and the first row of the history counts those steps."""

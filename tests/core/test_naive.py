@@ -3,9 +3,11 @@
 from collections import Counter
 from functools import cache
 
+import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS, Rules
+from spaql.partition import copy
 from tests.conftest import same_sines
 
 from .naive import Naive
@@ -15,9 +17,26 @@ pytestmark = same_sines
 AGENTS = {"AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
 RULES = {"paper": Rules(), "released": RELEASED} | {
-    name: Rules()._replace(**{name: getattr(RELEASED, name)}) for name in Rules._fields
+    name: Rules()._replace(**{name: getattr(RELEASED, name)}) for name in Rules._fields[:6]
 }
-UNUSED = {"AQL": {"distance", "heating", "reset", "normalisation"}, "SPAQL": {"distance"}, "SPAQL-TS": set()}
+CONTROLS = {
+    "no reward": Rules(reward="deleted"),
+    "visits": Rules(estimate="visits"),
+    "fixed": Rules(estimate="fixed"),
+    "last kept": Rules(kept="last"),
+    "random partition": Rules(partition="random"),
+    "zero at the end": Rules(termination="zero"),
+}
+MIXED = {
+    "fixed, last tie": Rules(estimate="fixed", ties="last"),
+    "random partition, last tie, last kept": Rules(partition="random", ties="last", kept="last"),
+}
+RULES |= CONTROLS | MIXED
+UNUSED = {
+    "AQL": {"distance", "heating", "reset", "normalisation", "last kept", "random partition"},
+    "SPAQL": {"distance"},
+    "SPAQL-TS": set(),
+}
 # With a short horizon Q falls below zero soon; CartPole's episodes are short by themselves.
 SYSTEMS = {
     "Pendulum-v1": {"xi": 4.0, "horizon": 25},
@@ -30,9 +49,13 @@ SETTINGS = {  # iterations, and parameters that are not the usual ones
     "short and hot": (40, {"horizon": 10, "tau_min": 3.0, "u": 1.9, "d": 0.6}),  # the temperature passes 10
     "narrow": (8, {"lam": 0.5}),
     "beyond the environment's limit": (2, {"horizon": 250}),
+    "from zero": (12, {"initial": 0.0}),
+    "discounted": (12, {"discount": 0.9, "initial": 7.5}),
 }
 N, SEED = 2, 3
-CASES = [(a, s, r, "usual") for a in AGENTS for s in SYSTEMS for r in RULES if r not in UNUSED[a]]
+CASES = [(a, s, r, "usual") for a in AGENTS for s in SYSTEMS for r in RULES if r not in UNUSED[a] | MIXED.keys()]
+CASES += [("SPAQL", "spaql/PendulumDiscrete-v1", r, "short") for r in MIXED]
+CASES += [(a, s, "paper", setting) for a in AGENTS for s in SYSTEMS for setting in ("from zero", "discounted")]
 CASES += [("AQL", "Pendulum-v1", r, "short") for r in ("paper", "first_observation")]
 CASES += [
     (a, s, r, "short and hot") for a in ("SPAQL", "SPAQL-TS") for s in SYSTEMS for r in ("paper", "released", "heating")
@@ -98,11 +121,11 @@ def test_the_agents_equal_the_naive_ones(case):
 def test_everything_happens_in_some_case():
     """What never happens would be compared in vain."""
     happened = {a: sum((naive_run(*case).events for case in CASES if case[0] == a), Counter()) for a in AGENTS}
-    assert set(happened["AQL"]) == {"split"}
+    assert set(happened["AQL"]) == {"split", "ended"}
     for algorithm in ("SPAQL", "SPAQL-TS"):
         assert set(happened[algorithm]) == {
             *("split", "negative maximum", "improved", "as good", "improved with an old number seen"),
-            *("heated", "no split to heat for", "too hot to heat", "reset"),
+            *("heated", "no split to heat for", "too hot to heat", "reset", "ended", "worse"),
         }
 
 
@@ -117,4 +140,12 @@ def test_every_rule_makes_a_difference_in_some_case(algorithm):
         for name, system, rules, setting in CASES
         if name == algorithm and learnt(name, system, rules, setting) != learnt(name, system, "paper", setting)
     }
-    assert different == RULES.keys() - UNUSED[algorithm] - {"paper"}
+    assert different - MIXED.keys() == RULES.keys() - UNUSED[algorithm] - {"paper"} - MIXED.keys()
+
+
+@pytest.mark.parametrize("name", UNUSED["AQL"] - {"distance", "heating", "reset", "normalisation"})
+def test_aql_keeps_its_last_agent_and_its_partitions_whatever_these_rules_say(name):
+    alone = AQL("CartPole-v0", xi=20, seed=SEED, rules=RULES[name]).learn(10, N)
+    text = AQL("CartPole-v0", xi=20, seed=SEED).learn(10, N)
+    assert np.array_equal(alone.history, text.history)
+    assert np.array_equal(copy(alone._best).balls, copy(text._best).balls)

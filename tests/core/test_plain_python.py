@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import spaql
+from spaql import Rules
 
 CASES = [
     ("AQL", "CartPole-v0", {"xi": 4, "horizon": 30}),
@@ -18,6 +19,10 @@ CASES = [
     ("SPAQL", "Acrobot-v1", {"xi": 1, "horizon": 30}),
     ("SPAQLTS", "MountainCarContinuous-v0", {"xi": 1, "horizon": 60}),
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
+    ("SPAQL", "CartPole-v0", {"xi": 4, "rules": Rules(termination="zero", kept="last"), "initial": 0, "discount": 0.9}),
+    ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(reward="deleted", estimate="visits")}),
+    ("AQL", "spaql/PendulumDiscrete-v1", {"xi": 4, "horizon": 30, "rules": Rules(estimate="fixed")}),
+    ("SPAQL", "Pendulum-v1", {"xi": 4, "horizon": 60, "rules": Rules(partition="random")}),
 ]
 SCRIPT = """
 import sys, numpy as np

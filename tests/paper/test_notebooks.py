@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from spaql.paper import tables
-from spaql.paper.audit import claims, judge, readings
+from spaql.paper.audit import claims, controls, judge, readings
 from spaql.paper.book import notebook, rerun
 from spaql.paper.cli import main
 from spaql.paper.frames import best, finals
@@ -139,6 +139,17 @@ def test_the_policies_chapter_shows_the_trees_of_the_agents_it_was_given(tmp_pat
     assert f"| {policy.tree().leaves} " in row.replace("  ", " ")
 
 
+def test_the_chapter_on_learning_shows_what_its_controls_earned(tmp_path):
+    path = rerun.run_notebook("08", {}, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == 3
+    assert "Not the paper's runs" in text
+    jobs = [job for job in paper_jobs("controls", "smoke") if controls.control_of(job) == "Q fixed, last kept"]
+    frame = finals(run(jobs, store=None, progress_bar=False))
+    for mean in frame.groupby(["system", "algorithm"]).fresh.mean():
+        assert number(mean, 1) in text
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_a_clean_source(path):
     source = json.loads(path.read_text(encoding="utf-8"))
@@ -166,7 +177,8 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
     monkeypatch.setattr(runner, "compute_all", lambda missing, *_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
-    declared = {job for study in ("xi", "long", "trpo", "ablation", "readings") for job in paper_jobs(study)}
+    studies = ("xi", "long", "trpo", "ablation", "readings", "controls")
+    declared = {job for study in studies for job in paper_jobs(study)}
     assert len(asked) >= 100
     assert set(asked) <= declared
 

@@ -21,6 +21,7 @@ from spaql.paper.runs.pack import only_one, pack
 from spaql.paper.runs.parquet import Stored
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.studies import make_jobs, paper_jobs, study_of
+from spaql.rules import DIFFERENCES
 from tests.conftest import posix
 
 ROOT = Path(__file__).parents[2]
@@ -263,7 +264,7 @@ def test_a_folder_that_packing_removes_is_made_again(tmp_path, computed, monkeyp
 
 
 def test_every_published_agent_is_packed_with_its_study():
-    for study in ("xi", "long", "trpo", "ablation"):
+    for study in ("xi", "long", "trpo", "ablation", "controls"):
         assert {study_of(job) for job in paper_jobs(study)} == {study}
     assert study_of(WANTED[0]) == "other"
     assert study_of(paper_jobs("long", "smoke", seed=3)[0]) == "long"
@@ -276,7 +277,7 @@ def test_a_job_is_written_by_name_and_defaults_are_left_out():
         "algorithm": "SPAQL", "system": "CartPole-v0", "xi": 0.0, "iterations": 4, "evaluations": 2, "seed": 2020,
         "agent": 0, "fresh": 5, "record": True,
     }  # fmt: skip
-    assert set(last.named()["rules"]) == set(last.rules._fields)
+    assert set(last.named()["rules"]) == set(DIFFERENCES)
     for job in WANTED:
         assert type(job).parse(job.named()) == job
     assert len({job.identity() for job in WANTED}) == len(WANTED)
@@ -284,7 +285,9 @@ def test_a_job_is_written_by_name_and_defaults_are_left_out():
 
 def test_every_field_of_a_job_has_a_column_and_comes_back(tmp_path):
     assert set(parquet.JOB) == {field.name for field in dataclasses.fields(Job)}
-    job = make_jobs(["SPAQL"], ["CartPole-v0"], [4], 1, 2, 2, 5, "released", 3, starts="shared")[0]
+    job = make_jobs(
+        ["SPAQL"], ["CartPole-v0"], [4], 1, 2, 2, 5, "released", 3, starts="shared", initial=1.5, discount=0.5
+    )[0]
     record = compute(job)
     path = tmp_path / "records.parquet"
     parquet.write_records(path, [Stored(record, {"numerics": 1})])

@@ -23,7 +23,7 @@ from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
 from spaql.policies.tree import Tree
 from spaql.progress import progress
-from spaql.rules import COLUMNS, RULES
+from spaql.rules import CHOICES, COLUMNS, CONTROLLED, DIFFERENCES, RULES, Rules
 from spaql.systems import make_env
 
 FAMILIES = {"agents": "spaql", "policies": "policies", "trpo": "trpo"}  # which version of the numbers each kind guards
@@ -39,19 +39,25 @@ SYSTEMS = {  # with a ξ that makes balls split early
 }
 
 
+CHANGES: dict[str, dict[str, Any]] = (  # what an agent may do otherwise than in the text, by name
+    {name: {"rules": rules} for name, rules in RULES.items()}
+    | {name: {"rules": Rules(**{name: CHOICES[name][1]})} for name in DIFFERENCES}
+    | {f"{name}={choice}": {"rules": Rules(**{name: choice})} for name in CONTROLLED for choice in CHOICES[name][1:]}
+    | {"initial=0": {"initial": 0.0}, "discount=0.9": {"discount": 0.9}}
+)
+
+
 def agents() -> dict[str, tuple[str, str, str]]:
-    """Return the algorithm, system and rules of each canary that trains an agent, by its name."""
-    every = list(itertools.product(ALGORITHMS, SYSTEMS, ("paper", "released")))
-    every += [
-        ("SPAQL-TS", system, rule) for system in ("Pendulum-v1", "CartPole-v0") for rule in RULES["paper"]._fields
-    ]
-    return {f"{algorithm}, {system}, {rules}": (algorithm, system, rules) for algorithm, system, rules in every}
+    """Return the algorithm, system and change of each canary that trains an agent, by its name."""
+    every = list(itertools.product(ALGORITHMS, SYSTEMS, RULES))
+    changes = [change for change in CHANGES if change not in RULES]
+    every += [("SPAQL-TS", system, change) for system in ("Pendulum-v1", "CartPole-v0") for change in changes]
+    return {f"{algorithm}, {system}, {change}": (algorithm, system, change) for algorithm, system, change in every}
 
 
-def train_canary(algorithm: str, system: str, rules: str) -> Agent:
-    """Return the trained agent of a canary; `rules` names both whole sets or the one rule that is the program's."""
-    chosen = RULES.get(rules) or RULES["paper"]._replace(**{rules: getattr(RULES["released"], rules)})
-    return make_agent(algorithm, system, SYSTEMS[system], rules=chosen, seed=1).learn(ITERATIONS, N)
+def train_canary(algorithm: str, system: str, change: str) -> Agent:
+    """Return the trained agent of a canary, with one of `CHANGES`."""
+    return make_agent(algorithm, system, SYSTEMS[system], seed=1, **CHANGES[change]).learn(ITERATIONS, N)
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
@@ -79,8 +85,8 @@ def agent_digest(agent: Agent) -> str:
 def agent_canaries() -> dict[str, Callable[[], str]]:
     """Return the canaries that train an agent: functions that compute their digests, by name."""
 
-    def run(algorithm: str, system: str, rules: str) -> str:
-        return agent_digest(train_canary(algorithm, system, rules))
+    def run(algorithm: str, system: str, change: str) -> str:
+        return agent_digest(train_canary(algorithm, system, change))
 
     return {name: functools.partial(run, *canary) for name, canary in agents().items()}
 

@@ -131,7 +131,7 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
     tests of the final rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction
     for all tests of the frame, and the row `agrees` if it is at least 5 %.
     """
-    keys = ["system", "algorithm", "xi", "iterations", "evaluations", "rules"]
+    keys = ["system", "algorithm", "xi", "iterations", "evaluations", "rules", "parameters"]
     pairs = pd.DataFrame(
         [
             {key: getattr(a.job, key) for key in keys}
@@ -141,7 +141,7 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
             for a, b in zip(ours, theirs, strict=True)
         ]
     )
-    cells = pairs.groupby(keys, sort=False)
+    cells = pairs.groupby(keys, sort=False, dropna=False)
     names = ("rewards", "fresh", "arms")
     tests = welch_holm(
         {(*cell, name): (group[f"our_{name}"], group[f"their_{name}"]) for cell, group in cells for name in names}

@@ -1,6 +1,6 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
-from spaql.paper.tables import audit, readings
+from spaql.paper.tables import audit, learned, readings
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -16,6 +16,7 @@ __all__ = [
     "audit",
     "baseline_table",
     "between",
+    "learned",
     "number",
     "p_value",
     "readings",

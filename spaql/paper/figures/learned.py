@@ -1,0 +1,92 @@
+"""The figures of what is learned: frames of `spaql.paper.audit` in, a matplotlib figure out."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.labels import STYLES
+from spaql.paper.studies import CONTROLS, LEARNERS
+from spaql.systems import title
+
+
+def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:
+    """Show what is earned on fresh episodes under every control, beside the text's level and Random's.
+
+    Parameters
+    ----------
+    frame
+        From `controls_table`, with one N per system and algorithm.
+    floors
+        What Random earns on each system.
+    """
+    fresh = frame[frame.quantity == "fresh"]
+    systems = list(dict.fromkeys(fresh.system))
+    shown = [[name for name in CONTROLS if name in set(fresh[fresh.system == system].control)] for system in systems]
+    heights = [0.27 * len(names) + 0.75 for names in shown]
+    ratios = {"height_ratios": heights}
+    figure, grid = new_figure(len(systems), height=sum(heights) / len(systems), gridspec_kw=ratios)
+    for axes, system, names in zip(grid[:, 0], systems, shown, strict=True):
+        here = fresh[fresh.system == system]
+        learners = [name for name in LEARNERS if name in set(here.algorithm)]
+        axes.axvline(floors[system], color=STYLES["Random"].colour, linestyle=STYLES["Random"].line, label="Random")
+        for place, algorithm in enumerate(learners):
+            mine, style = here[here.algorithm == algorithm], STYLES[algorithm]
+            shift = 0.2 * (place - (len(learners) - 1) / 2)
+            y = [names.index(control) + shift for control in mine.control]
+            bars = [mine.changed - mine.changed_low, mine.changed_high - mine.changed]
+            axes.axvspan(mine.text_low.iloc[0], mine.text_high.iloc[0], color=style.colour, alpha=0.18, linewidth=0)
+            axes.axvline(mine.text.iloc[0], color=style.colour, linestyle=style.line, linewidth=1)
+            axes.errorbar(mine.changed, y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
+                          capsize=2, label=algorithm)  # fmt: skip
+        axes.set_yticks(range(len(names)), names)
+        axes.set(ylim=(len(names) - 0.5, -0.5))
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, title(system))
+    grid[-1, 0].set_xlabel("reward on fresh episodes")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
+    """Show what SPAQL earns on fresh episodes against N, keeping its best agent and keeping its last."""
+    systems = list(dict.fromkeys(frame.system))
+    figure, grid = new_figure(1, len(systems), height=2.6)
+    for axes, system in zip(grid[0], systems, strict=True):
+        for kept, marker, colour, line in (("best", "o", "#e69f00", "-"), ("last", "X", "#7a3b8f", (0, (1.5, 1)))):
+            mine = frame[(frame.system == system) & (frame.kept == kept)].sort_values("N")
+            bars = [mine.fresh - mine.fresh_low, mine.fresh_high - mine.fresh]
+            axes.errorbar(mine.N, mine.fresh, yerr=bars, color=colour, linestyle=line, marker=marker, capsize=2,
+                          label=f"{kept} agent kept")  # fmt: skip
+        axes.set(xscale="log", xlabel="rollouts after each iteration (N)")
+        counts = sorted(set(frame[frame.system == system].N))
+        axes.set_xticks(counts, list(map(str, counts)))
+        axes.minorticks_off()
+        name_panel(axes, title(system))
+    grid[0, 0].set_ylabel("reward on fresh episodes")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def calibration(frame: pd.DataFrame) -> Figure:
+    """Show the estimates of the balls that a policy visits most against the returns from them, for one agent each."""
+    shown = frame[frame.points.notna()] if "points" in frame else frame.iloc[:0]
+    systems, learners = list(dict.fromkeys(shown.system)), [name for name in LEARNERS if name in set(shown.algorithm)]
+    figure, grid = new_figure(len(systems), len(learners), height=1.9)
+    for _, row in shown.iterrows():
+        axes = grid[systems.index(row.system), learners.index(row.algorithm)]
+        style = STYLES[row.algorithm]
+        q, returned, visits = (list(column) for column in zip(*row.points, strict=True))
+        most = max(visits)
+        axes.scatter(q, returned, s=[4 + 40 * count / most for count in visits], color=style.colour, alpha=0.6,
+                     marker=style.marker, linewidth=0)  # fmt: skip
+        low, high = min(q + returned), max(q + returned)
+        axes.plot([low, high], [low, high], color="#555555", linewidth=0.8, zorder=1)
+    for axes, system in zip(grid[:, 0], systems, strict=True):
+        name_panel(axes, title(system))
+    for axes, algorithm in zip(grid[0], learners, strict=True):
+        axes.text(1, 1.02, algorithm, transform=axes.transAxes, ha="right", va="bottom")
+    for axes in grid[-1]:
+        axes.set_xlabel("estimate Q")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("return")
+    return figure

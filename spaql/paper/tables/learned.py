@@ -1,0 +1,104 @@
+"""The tables of what is learned: frames of `spaql.paper.audit` in, tables of the book out."""
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.audit.learned import LENGTHS
+from spaql.paper.studies import LEARNERS
+from spaql.paper.tables.audit import interval_of, small
+from spaql.paper.tables.table import Table, between, number
+from spaql.policies.interval import Interval, paper_interval
+from spaql.systems import title
+
+
+def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what every control changes, reported and on fresh episodes."""
+    rows = []
+    keys = ["system", "algorithm", "N", "control"]
+    for (system, algorithm, N, control), cell in frame.groupby(keys, sort=False):
+        both = {row.quantity: row for _, row in cell.iterrows()}
+        fresh = both["fresh"]
+        rows.append(
+            {"system": title(system), "": algorithm, "N": str(N), "change": control}
+            | {"agents": str(fresh.agents), "reported": number(both["rewards"].changed, 1)}
+            | {"fresh": interval_of(fresh, "changed")}
+            | {"difference, fresh": between(Interval(fresh.difference, fresh.low, fresh.high))}
+            | {"Holm p": small(fresh.p_holm), "gain left": percent(fresh)}
+        )
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def gain_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how much of the gain over Random each control leaves on fresh episodes, one column per algorithm."""
+    fresh = frame[frame.quantity == "fresh"]
+    learners = [learner for learner in LEARNERS if learner in set(fresh.algorithm)]
+    rows = []
+    for (system, control), cell in fresh.groupby(["system", "control"], sort=False):
+        left = dict.fromkeys(learners, "") | {row.algorithm: percent(row) for _, row in cell.iterrows()}
+        rows.append({"system": title(system), "change": control} | left)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def percent(row: pd.Series) -> str:
+    """Return which share of a gain is left, with its interval, as text."""
+    return f"{between(Interval(100 * row.share, 100 * row.share_low, 100 * row.share_high), 0)} %"
+
+
+def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Return the rows of each system and algorithm, in the book's order."""
+    places = {name: place for place, name in enumerate(LEARNERS)}
+    groups = frame.groupby(["system", "algorithm"], sort=False)
+    return sorted(((key, rows) for key, rows in groups), key=lambda group: (group[0][0], places[group[0][1]]))
+
+
+def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how much of the estimates the visits alone explain."""
+    rows = [
+        {
+            "system": title(system),
+            "": algorithm,
+            "agents": str(len(cell)),
+            "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
+            "largest distance from the law": f"{cell.law.max():.2g}",
+            "rank correlation with visits": between(paper_interval(cell.rank_visits), 2),
+        }
+        for (system, algorithm), cell in by_group(frame)
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def prediction_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how well estimates predict returns."""
+    rows = [
+        {
+            "system": title(system),
+            "": algorithm,
+            "rank correlation": between(paper_interval(cell.rho.dropna()), 2) if cell.rho.notna().any() else "",
+            "mean Q": number(cell.mean_q.mean(), 1),
+            "mean return": number(cell.mean_return.mean(), 1),
+            "slope": number(cell.slope.median(), 2),
+        }
+        for (system, algorithm), cell in by_group(frame)
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def lasting_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return for how long the pole stands, and why episodes end."""
+    rows = []
+    for (_, algorithm), cell in by_group(frame[frame.cart.notna() & (frame.algorithm != "AQL")]):
+        reached = {f"{length:,} steps": share(cell[f"reach_{length}"]) for length in LENGTHS}
+        failed = cell.cart_later + cell.pole_later
+        rows.append(
+            {"": algorithm}
+            | reached
+            | {"ends after 200 steps": share(failed), "of these the cart left": share(cell.cart_later / failed)}
+        )
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def share(values: pd.Series) -> str:
+    """Return the mean of shares, one per agent, with its interval, as text."""
+    values = values[np.isfinite(values)]
+    found = paper_interval(100 * values)
+    return f"{between(found, 0)} %"
