@@ -162,24 +162,35 @@ class Reading:
     starts: str = "independent"  # or "shared" by all agents of a group
     rules: str = "paper"
     dynamics: str = "v1"  # of Gymnasium's Pendulum; the program's was v0
+    random: str = "both ways"  # or "one way": what Random's torques are drawn from, [0, 2] Nm in the program
 
     def system(self, kind: str) -> str:
         """Return the id of a kind of pendulum, as "Pendulum" or "PendulumDiscrete", in this reading."""
         name = f"{kind}{'Half' if self.torque == 1 else ''}-{self.dynamics}"
         return name if name in gym.registry else f"spaql/{name}"
 
+    def random_system(self, kind: str) -> str:
+        """Return the id of the pendulum that Random has in this reading: its torques are never halved."""
+        way = "OneWay" if self.random == "one way" else ""
+        return dataclasses.replace(self, torque=2).system(f"{kind}{way}")
 
+
+# Random's row is a question of its own, which its mean and its interval answer (see audit/random_baseline.py): all
+# readings but the text's have the program's Random.
 READINGS = {
-    "torque": Reading(torque=1),
-    "torque, starts": Reading(torque=1, starts="shared"),
-    "torque, rules": Reading(torque=1, rules="released"),
-    "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
-    "starts": Reading(starts="shared"),
-    "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
-    "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
-    "rules": Reading(rules="released"),
-    "dynamics": Reading(dynamics="v0"),
-    "torque, dynamics": Reading(torque=1, dynamics="v0"),
+    name: dataclasses.replace(reading, random="one way")
+    for name, reading in {
+        "torque": Reading(torque=1),
+        "torque, starts": Reading(torque=1, starts="shared"),
+        "torque, rules": Reading(torque=1, rules="released"),
+        "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
+        "starts": Reading(starts="shared"),
+        "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
+        "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
+        "rules": Reading(rules="released"),
+        "dynamics": Reading(dynamics="v0"),
+        "torque, dynamics": Reading(torque=1, dynamics="v0"),
+    }.items()
 }
 
 
@@ -188,7 +199,8 @@ class ReadingsStudy:
     """The long runs on Pendulum, and its study of ξ, under readings of the experiment."""
 
     readings: Mapping[str, Reading]
-    kinds: Mapping[str, str]  # of pendulums, and the system of the long runs whose ξ and N they get
+    kinds: tuple[str, ...]  # of pendulums, as the long runs have them
+    random_kinds: tuple[str, ...]  # on which Random is run: those with an interval of torques
     xi_readings: tuple[str, ...]  # of which the study of ξ is run, too
     xi_kinds: tuple[str, ...]
     iterations: int
@@ -200,7 +212,8 @@ class ReadingsStudy:
 
 READINGS_STUDY = ReadingsStudy(
     readings=READINGS,
-    kinds={"Pendulum": "Pendulum-v1", "PendulumDiscrete": "spaql/PendulumDiscrete-v1"},
+    kinds=("Pendulum", "PendulumDiscrete"),
+    random_kinds=("Pendulum", "PendulumScaled"),
     xi_readings=("torque", "torque, starts", "all"),
     xi_kinds=("Pendulum", "PendulumScaled"),
     iterations=2000,
@@ -258,7 +271,8 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
         return ablation_jobs(plan, seed)
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
-        return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
+        jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
+        return [job for job in jobs if job not in known]
     return study_jobs(plan, seed)
 
 
@@ -305,36 +319,36 @@ def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
 
 def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
     """Return the agents of a reading: the long runs, then the study of ξ if it is one of those that have it."""
-    reading, jobs = plan.readings[name], []
-    for root in range(seed, seed + (plan.roots if reading.starts == "shared" else 1)):
-        for kind, long in plan.kinds.items():
-            for learner, xi in LONG_RUNS.xis[long].items():
-                jobs += make_jobs(
-                    [learner],
-                    [reading.system(kind)],
-                    [xi],
-                    plan.agents,
-                    plan.iterations,
-                    LONG_RUNS.evaluations[long],
-                    root,
-                    reading.rules,
-                    plan.fresh,
-                    starts=reading.starts,
-                )
-    if name in plan.xi_readings:
-        jobs += make_jobs(
-            LEARNERS,
-            [reading.system(kind) for kind in plan.xi_kinds],
-            XI_STUDY.xis,
-            plan.agents,
-            plan.xi_iterations,
-            XI_STUDY.evaluations["Pendulum-v1"],
-            seed,
-            reading.rules,
-            plan.fresh,
-            starts=reading.starts,
+    reading = plan.readings[name]
+
+    def read(study: Study, kinds: Iterable[str], iterations: int, roots: int) -> list[Job]:
+        systems = {Reading().system(kind): kind for kind in kinds}
+        same = dataclasses.replace(
+            study, systems=tuple(systems), agents=plan.agents, iterations=iterations, fresh=plan.fresh
         )
-    return jobs
+        return [
+            under_reading(job, reading, root)
+            for root in range(seed, seed + roots)
+            for job in study_jobs(same, seed)
+            if job.algorithm in LEARNERS or systems[job.system] in plan.random_kinds
+        ]
+
+    jobs = read(LONG_RUNS, plan.kinds, plan.iterations, plan.roots if reading.starts == "shared" else 1)
+    return jobs + (read(XI_STUDY, plan.xi_kinds, plan.xi_iterations, 1) if name in plan.xi_readings else [])
+
+
+def under_reading(job: Job, reading: Reading, root: int) -> Job:
+    """Return the agent that stands under a reading, with a root seed, for one of the text's on a pendulum."""
+    kind = job.system.removeprefix("spaql/").removesuffix("-v1")
+    learns = job.algorithm in LEARNERS
+    return dataclasses.replace(
+        job,
+        system=reading.system(kind) if learns else reading.random_system(kind),
+        rules=RULES[reading.rules if learns else "paper"],  # which Random has no use for
+        starts=reading.starts,
+        seed=root,
+        record=False,
+    )
 
 
 @functools.cache

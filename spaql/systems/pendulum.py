@@ -150,6 +150,7 @@ VARIANTS: dict[str, dict] = {
     "PendulumDiscreteHalf": {"discrete": True, "half": True},
     "PendulumOneWay": {"one_way": True},
     "PendulumOneWayHalf": {"one_way": True, "half": True},
+    "PendulumScaledOneWay": {"scaled": True, "one_way": True},
 }
 WORDS = {
     "scaled": "rewards scaled to [0, 1]",

@@ -6,19 +6,24 @@ from spaql.paper.audit.claims import deviations, paper_results
 from spaql.paper.audit.comparison import BUDGET, at_budget, crossings, improvement_table, samples_needed
 from spaql.paper.audit.judge import show_ours, summary, verdicts
 from spaql.paper.audit.random_baseline import random_fit, random_row
+from spaql.paper.audit.readings import best_reading, distances, joint_fits, reading_groups
 
 __all__ = [
     "BUDGET",
     "ablation_table",
     "at_budget",
     "best_against_fresh",
+    "best_reading",
     "crossings",
     "deviations",
+    "distances",
     "explanations",
     "improvement_table",
+    "joint_fits",
     "paper_results",
     "random_fit",
     "random_row",
+    "reading_groups",
     "samples_needed",
     "show_ours",
     "summary",
