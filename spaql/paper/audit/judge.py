@@ -22,6 +22,7 @@ They come from whole groups of stored agents at the paper's scale, or there are 
 import os
 import textwrap
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ import pandas as pd
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups
-from spaql.paper.audit.measures import MEASURES, Measured, summary_p
+from spaql.paper.audit.measures import MEASURES, Measured
+from spaql.paper.audit.readings import TEXT, best_reading, reading_groups
 from spaql.paper.statistics import holm
 
 EQUALITIES = ("number", "level", "levels", "count")
@@ -159,7 +161,7 @@ def judge(
             | {"run_verdict": other.verdict, "run_direction": other.direction, "run_reason": other.reason}
             | {name: judged[claim.id].verdict for name, judged in scaled.items()}
             | {"vague": claim.kind not in ORDERS and not claim.defined}
-            | {"paper": claim.paper, "half_interval": claim.half}
+            | dict(zip(("paper", "paper_half"), printed(claim, claims), strict=True))
             | {"fresh": again.found.ours.mean if again and again.found else np.nan}
             | {"fresh_verdict": again.verdict if again else ""}
         )
@@ -186,22 +188,29 @@ def allowed(claim: Claim, found: Measured) -> str:
     return f"at most {high:g}" if np.isinf(low) else f"{low:g} to {high:g}"
 
 
+def printed(claim: Claim, claims: Iterable[Claim]) -> tuple[float, float]:
+    """Return the paper's value with its half-interval: a number, or the difference of two of its tables.
+
+    Of an order that is the smallest difference, with the half-interval of independent means.
+    """
+    if not np.isnan(claim.paper):
+        return claim.paper, claim.half
+    table = {c.group: (c.paper, c.half) for c in claims if c.kind == "number" and c.column == claim.column}
+    others = claim.below or (claim.other,)
+    if claim.kind not in ("order", "level") or any(name not in table for name in (claim.group, *others)):
+        return np.nan, np.nan
+    value, half = table[claim.group]
+    return min((value - table[other][0], float(np.hypot(half, table[other][1]))) for other in others)
+
+
 def said(claim: Claim, claims: Iterable[Claim]) -> str:
     """Return the paper's value in words: its number, or what its tables give for two groups."""
-    if claim.kind == "number":
-        return f"{claim.paper:,.2f} ± {claim.half:.2f}"
+    value, half = printed(claim, claims)
     if claim.kind == "count":
         return f"{claim.paper} of {AGENTS}"
-    if not np.isnan(claim.paper):
-        return f"about {claim.paper:,g}"
-    table = {c.group: (c.paper, c.half) for c in claims if c.kind == "number" and c.column == claim.column}
-    pairs = [(claim.group, other) for other in claim.below or (claim.other,)] if claim.group else []
-    if not pairs or not all(name in table for pair in pairs for name in pair):
-        return "in words"
-    if claim.kind == "ratio":
-        return f"{table[pairs[0][0]][0] / table[pairs[0][1]][0]:.1f} times"
-    one, other = min(pairs, key=lambda pair: table[pair[0]][0] - table[pair[1]][0])
-    return f"{table[one][0] - table[other][0]:+,.2f}, p = {summary_p(*table[one], *table[other]):.0e}"
+    if np.isfinite(half):
+        return f"{value:{'' if claim.kind == 'number' else '+'},.2f} ± {half:.2f}"
+    return "in words" if np.isnan(value) else f"about {value:,g}"
 
 
 def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
@@ -221,13 +230,21 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
         `direction` and `why`; the same under the reading that fits best, `run_ours` to `run_verdict`; `half` and
         `double`, the verdicts if the margin or the range of vague words were half or twice as wide; and where the
         claim is about rewards at the end of training the quantity on fresh episodes, `fresh`, with the verdict it
-        would get, `fresh_verdict`.
+        would get, `fresh_verdict`.  `frame.attrs["reading"]` is the name of the reading.
 
     Examples
     --------
     >>> verdicts().verdict.value_counts()
     """
-    return judge(load_claims(), load_groups(store))
+    store = Path(store) if store else None
+    groups = load_groups(store)
+    try:
+        reading = best_reading(store)
+    except MissingError:
+        reading = TEXT
+    frame = judge(load_claims(), groups, None if reading == TEXT else reading_groups(reading, store))
+    frame.attrs["reading"] = reading
+    return frame
 
 
 def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS
+from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import show_ours
 from spaql.paper.tables.table import Table, between, number, plus_minus
 from spaql.policies.interval import Interval
@@ -25,28 +25,42 @@ def small(p: float) -> str:
 
 
 def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return every claim with its verdict."""
+    """Return every claim with both verdicts, why, and how they depend on what we chose."""
     rows = []
     for row in frame.itertuples():
-        way = f" ({row.direction})" if row.direction else ""
-        p = f", Holm p = {small(row.p_holm)}" if not math.isnan(row.p_holm) else ""
+        changed = [
+            f"{verdict} if {words}"
+            for verdict, words in ((row.half, "half"), (row.double, "twice"))
+            if row.vague and verdict != row.verdict
+        ]
+        run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f": {show_ours(row, 'run_')}"
         rows.append(
             {
                 "claim": f"{row.statement} (`{row.id}`)",
-                "paper": row.said.replace("-", "−"),
-                "ours": show_ours(row).replace("-", "−"),
-                "test": f"{row.test}{p}",
-                "verdict": f"**{row.verdict}**{way}",
+                "where": row.place.split(":")[0],
+                "paper": row.said,
+                "ours": show_ours(row),
+                "allowed": row.allowed + (f" ({'; '.join(changed)})" if changed else ""),
+                "p for, against": "" if math.isnan(row.p_for) else f"{small(row.p_for)}, {small(row.p_against)}",
+                "as written": f"**{row.verdict}**{bracketed(row.direction)} {row.why}".rstrip(),
+                "as run": f"**{row.run_verdict}**{bracketed(row.run_direction)}{run}",
             }
         )
-    whys = [f"- *{row.statement}* {verdict_words(row)}: {row.why}" for row in frame.itertuples() if row.why]
-    return Table(pd.DataFrame(rows), caption, name, "\n".join(whys), words=True)
+    made = pd.DataFrame(rows)
+    columns = ["paper", "ours", "allowed", "as run"]
+    made[columns] = made[columns].map(lambda text: text.replace("-", "−"))
+    return Table(made, caption, name, words=True, filtered=True)
 
 
-def verdict_words(row: Any) -> str:
-    """Return a verdict as the end of a sentence."""
-    ways = {"up": "differs, ours is higher", "down": "differs, ours is lower"}
-    return ways.get(row.direction, row.verdict if row.verdict in (HOLDS, DIFFERS) else f"is {row.verdict}")
+def bracketed(word: str) -> str:
+    """Return a word in brackets after a space, or nothing if there is none."""
+    return f" ({word})" if word else ""
+
+
+def unchecked_table(rows: Iterable[dict[str, str]], caption: str, name: str) -> Table:
+    """Return what the paper says and our runs cannot judge."""
+    frame = pd.DataFrame(rows).rename(columns={"place": "where", "reason": "why it is not judged"})
+    return Table(frame, caption, name, words=True)
 
 
 def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
