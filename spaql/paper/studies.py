@@ -199,10 +199,9 @@ class ReadingsStudy:
     """The long runs on Pendulum, and its study of ξ, under readings of the experiment."""
 
     readings: Mapping[str, Reading]
-    kinds: tuple[str, ...]  # of pendulums, as the long runs have them
-    random_kinds: tuple[str, ...]  # on which Random is run: those with an interval of torques
+    kinds: Mapping[str, tuple[str, ...]]  # of pendulums, and who is run on each: those that the paper has numbers of
     xi_readings: tuple[str, ...]  # of which the study of ξ is run, too
-    xi_kinds: tuple[str, ...]
+    xi_kinds: Mapping[str, tuple[str, ...]]
     iterations: int
     xi_iterations: int
     agents: int
@@ -212,10 +211,9 @@ class ReadingsStudy:
 
 READINGS_STUDY = ReadingsStudy(
     readings=READINGS,
-    kinds=("Pendulum", "PendulumDiscrete"),
-    random_kinds=("Pendulum", "PendulumScaled"),
+    kinds={"Pendulum": ("Random", *LEARNERS), "PendulumDiscrete": ("SPAQL", "SPAQL-TS")},
     xi_readings=("torque", "torque, starts", "all"),
-    xi_kinds=("Pendulum", "PendulumScaled"),
+    xi_kinds={"Pendulum": ("Random", *LEARNERS), "PendulumScaled": ("Random", *LEARNERS)},
     iterations=2000,
     xi_iterations=100,
     agents=20,
@@ -321,8 +319,8 @@ def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
     """Return the agents of a reading: the long runs, then the study of ξ if it is one of those that have it."""
     reading = plan.readings[name]
 
-    def read(study: Study, kinds: Iterable[str], iterations: int, roots: int) -> list[Job]:
-        systems = {Reading().system(kind): kind for kind in kinds}
+    def read(study: Study, kinds: Mapping[str, tuple[str, ...]], iterations: int, roots: int) -> list[Job]:
+        systems = {Reading().system(kind): algorithms for kind, algorithms in kinds.items()}
         same = dataclasses.replace(
             study, systems=tuple(systems), agents=plan.agents, iterations=iterations, fresh=plan.fresh
         )
@@ -330,7 +328,7 @@ def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
             under_reading(job, reading, root)
             for root in range(seed, seed + roots)
             for job in study_jobs(same, seed)
-            if job.algorithm in LEARNERS or systems[job.system] in plan.random_kinds
+            if job.algorithm in systems[job.system]
         ]
 
     jobs = read(LONG_RUNS, plan.kinds, plan.iterations, plan.roots if reading.starts == "shared" else 1)

@@ -38,7 +38,7 @@ class Cell(NamedTuple):
     algorithm: str
 
 
-CELLS = {Cell(system, algorithm) for system in (LONG, FIVE) for algorithm in LEARNERS} | {Cell(LONG, "Random")}
+CELLS = {Cell(Reading().system(kind), name) for kind, names in READINGS_STUDY.kinds.items() for name in names}
 
 
 class Number(NamedTuple):

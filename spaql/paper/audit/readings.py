@@ -88,18 +88,23 @@ def roots_of(name: str) -> int:
 
 
 def long_groups(name: str, store: Path | None = None) -> list[dict[Cell, Group]]:
-    """Return the groups that say something of the paper's numbers under a reading, one set for each of its root seeds.
+    """Return the groups that say something of the paper's numbers under a reading, one set for each root seed.
 
-    Raises `MissingError` if some are not stored.
+    Raises `MissingError` if too few are stored: with shared starts, those of one root seed say nothing of luck.
     """
     found = []
     for root in range(SEED, SEED + roots_of(name)):
-        keys = {key: jobs for key, jobs in reading_jobs_of(name, root).items() if key[0] == "long"}
-        groups = stored_groups({key: jobs for key, jobs in keys.items() if Cell(*key[1:3]) in CELLS}, store)
-        if len(groups) < len(CELLS):
-            absent = len(CELLS) - len(groups)
-            raise MissingError(f"{absent} of {len(CELLS)} groups with root seed {root} are not stored")
-        found.append({Cell(*key[1:3]): group for key, group in groups.items()})
+        wanted = {
+            key: jobs
+            for key, jobs in reading_jobs_of(name, root).items()
+            if key[0] == "long" and Cell(*key[1:3]) in CELLS
+        }
+        groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
+        if set(groups) == CELLS:
+            found.append(groups)
+    needed = min(2, roots_of(name))
+    if len(found) < needed:
+        raise MissingError(f"runs are stored for {len(found)} root seeds, and {needed} are needed")
     return found
 
 
@@ -115,6 +120,7 @@ class Fit(NamedTuple):
     distance: np.ndarray  # of the paper's number, as a normal score
     chi2: float
     log_likelihood: float
+    roots: int  # root seeds behind the predictions
 
     @property
     def degrees(self) -> int:
@@ -151,7 +157,7 @@ def fit(roots: list[Experiment], luck: np.ndarray, degrees: np.ndarray) -> Fit:
     chi2, log_determinant = quadratic(distance, covariance / np.outer(error, error))
     marginal = np.sum(stats.t.logpdf(t, degrees) - np.log(error))
     joint = marginal + (distance @ distance - chi2 - log_determinant) / 2  # a Gaussian copula
-    return Fit(predicted, error, distance, chi2, float(joint))
+    return Fit(predicted, error, distance, chi2, float(joint), len(roots))
 
 
 def normal_scores(t: np.ndarray, degrees: np.ndarray) -> np.ndarray:
@@ -235,22 +241,16 @@ def distances(store: Path | None = None) -> pd.DataFrame:
 
 
 def joint_fits(store: Path | None = None) -> pd.DataFrame:
-    """Return one row per reading, best first: chi-square, degrees of freedom, p, and the log-likelihood.
+    """Return one row per reading, best first: root seeds, chi-square, degrees of freedom, p, and the log-likelihood.
 
     `behind` is by how much the log-likelihood is less than the best one's; `missing` says why a reading is not judged.
     """
-    rows: list[dict] = []
-    for name, found in reading_fits(store).items():
-        if isinstance(found, Fit):
-            chosen = {
-                "chi2": found.chi2,
-                "degrees": found.degrees,
-                "p": found.p,
-                "log_likelihood": found.log_likelihood,
-            }
-            rows.append({"reading": name} | chosen | {"missing": ""})
-        else:
-            rows.append({"reading": name, "missing": found})
-    frame = pd.DataFrame(rows, columns=["reading", "chi2", "degrees", "p", "log_likelihood", "missing"])
-    frame.insert(5, "behind", frame.log_likelihood.max() - frame.log_likelihood)
+    measures = ["roots", "chi2", "degrees", "p", "log_likelihood"]
+    rows = [
+        {"reading": name, "missing": "" if isinstance(found, Fit) else found}
+        | {measure: getattr(found, measure, np.nan) for measure in measures}
+        for name, found in reading_fits(store).items()
+    ]
+    frame = pd.DataFrame(rows)[["reading", *measures, "missing"]]
+    frame.insert(6, "behind", frame.log_likelihood.max() - frame.log_likelihood)
     return frame.sort_values("log_likelihood", ascending=False, na_position="last", ignore_index=True, kind="stable")
