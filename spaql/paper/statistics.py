@@ -81,9 +81,18 @@ def paired(first: ArrayLike, second: ArrayLike) -> Comparison:
     return Comparison(*found, p, p, probability_of_improvement(first, second))
 
 
+def welch_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
+    """Compare several pairs of groups, with Holm's correction of the p-values."""
+    return corrected_together({name: welch(*pair) for name, pair in pairs.items()})
+
+
 def paired_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
     """Compare several pairs of groups agent by agent, with Holm's correction of the p-values."""
-    compared = {name: paired(*pair) for name, pair in pairs.items()}
+    return corrected_together({name: paired(*pair) for name, pair in pairs.items()})
+
+
+def corrected_together(compared: Mapping[Name, Comparison]) -> dict[Name, Comparison]:
+    """Return comparisons with Holm's correction of their p-values."""
     corrected = holm([comparison.p for comparison in compared.values()])
     return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), corrected, strict=True)}
 

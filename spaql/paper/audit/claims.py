@@ -19,8 +19,8 @@ VERDICTS = (HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED)
 class Claim:
     """What the paper says, and where; the `kind` says how it is measured and judged, and which fields it needs.
 
-    A group of agents is named "study, system, algorithm" and, in the ξ study, the values of ξ: "all", a number, or those
-    above (">0") or, but for 0, below ("<66") one.
+    A group of agents is named "study, system, algorithm" and, in the ξ study, the values of ξ: "all", a number, or
+    those above (">0") or, but for 0, below ("<66") one.
     """
 
     id: str

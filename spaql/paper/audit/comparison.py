@@ -29,7 +29,8 @@ THRESHOLDS = {"Pendulum-v1": (-900.0, -700.0, -500.0, -200.0), "CartPole-v0": (1
 def crossings(records: Iterable[Record]) -> pd.DataFrame:
     """Return the batch after which TRPO's mean curve first is not below SPAQL's or SPAQL-TS's, and stays so.
 
-    There is one row for each of their sets of rules.  `lead` is how far those are ahead before: the difference of the mean rewards over the first 200 batches.
+    There is one row for each of their sets of rules.  `lead` is how far those are ahead before: the difference of the
+    mean rewards over the first 200 batches.
     """
     groups = grouped(records)
     rows = []
@@ -40,7 +41,9 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
         for trpo, baseline in groups.items():
             if trpo.algorithm in provenance.TRPO and trpo.system == job.system:
                 found = spell("lead", early_lead(group, baseline))
-                found |= spell("first", first_crossing(baseline, group)) | spell("batch", lasting_crossing(baseline, group))
+                found |= spell("first", first_crossing(baseline, group)) | spell(
+                    "batch", lasting_crossing(baseline, group)
+                )
                 names = {"system": job.system, "baseline": trpo.algorithm, "algorithm": job.algorithm, "rules": rules}
                 rows.append(names | found)
     columns = ["system", "baseline", "algorithm", "rules"]

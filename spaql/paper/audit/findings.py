@@ -57,8 +57,8 @@ def pendulum_finding(claims: pd.DataFrame) -> Finding:
     ids = ("pendulum-rewards-spaql", "pendulum-rewards-ts", "pendulum-rewards-aql")
     ours = claims.loc[ids[0]]
     words = (
-        f"The experiment that the text describes does not give the paper's Pendulum: SPAQL earns {whole(ours.ours)}, not "
-        f"{whole(ours.paper)}, and over {text.degrees:.0f} numbers chi-square is {text.chi2:.0f}."
+        f"The experiment that the text describes does not give the paper's Pendulum: SPAQL earns {whole(ours.ours)}, "
+        f"not {whole(ours.paper)}, and over {text.degrees:.0f} numbers chi-square is {text.chi2:.0f}."
     )
     if best != TEXT:
         words += (
@@ -91,10 +91,10 @@ def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
     higher, lower = (samples["Pendulum-v1", name, -700.0, "all"] for name in ("SPAQL", "TRPO"))
     return Finding(
         "Sample efficiency",
-        "Counted with the rollouts that choose the agent, SPAQL and SPAQL-TS are *less* sample-efficient than TRPO on both "
-        f"systems, the opposite of what the abstract says (all four claims: {same(claims, ids)}). Half of the SPAQL-TS "
-        f"agents solve CartPole within {spaql:,.0f} samples, half of TRPO's within {trpo:,.0f}; −700 on Pendulum takes "
-        f"SPAQL {higher:,.0f} and TRPO {lower:,.0f}.",
+        "Counted with the rollouts that choose the agent, SPAQL and SPAQL-TS are *less* sample-efficient than TRPO on "
+        f"both systems, the opposite of what the abstract says (all four claims: {same(claims, ids)}). Half of the "
+        f"SPAQL-TS agents solve CartPole within {spaql:,.0f} samples, half of TRPO's within {trpo:,.0f}; −700 on "
+        f"Pendulum takes SPAQL {higher:,.0f} and TRPO {lower:,.0f}.",
         ids,
     )
 
@@ -105,9 +105,9 @@ def lead_finding(claims: pd.DataFrame) -> Finding:
     overtakes = claims.loc["trpo-pendulum-overtakes-spaql"]
     return Finding(
         "The early lead",
-        "Counted as the paper counts, training samples alone, both lead TRPO over the first 200 batches on both systems "
-        f"({same(claims, ids)}); on Pendulum TRPO overtakes SPAQL at batch {overtakes.ours:.0f} instead of about 200 "
-        f"({overtakes.verdict}). Against a TRPO with published settings there is no lead of SPAQL on CartPole.",
+        "Counted as the paper counts, training samples alone, both lead TRPO over the first 200 batches on both "
+        f"systems ({same(claims, ids)}); on Pendulum TRPO overtakes SPAQL at batch {overtakes.ours:.0f} instead of "
+        f"about 200 ({overtakes.verdict}). Against a TRPO with published settings SPAQL has no lead on CartPole.",
         (*ids, "trpo-pendulum-overtakes-spaql"),
     )
 
@@ -117,8 +117,8 @@ def selection_finding(bias: pd.DataFrame) -> Finding:
     pendulum, cartpole = bias.loc[("Pendulum-v1", "SPAQL")], bias.loc[("CartPole-v0", "SPAQL-TS")]
     return Finding(
         "Selection",
-        "The number reported for SPAQL is the best of up to 2,000 noisy means. The same policies on 1,000 fresh episodes "
-        f"earn {whole(pendulum.fresh)} instead of {whole(pendulum.reported)} on Pendulum, {pendulum.bias:.0f} "
+        "The number reported for SPAQL is the best of up to 2,000 noisy means. The same policies on 1,000 fresh "
+        f"episodes earn {whole(pendulum.fresh)} instead of {whole(pendulum.reported)} on Pendulum, {pendulum.bias:.0f} "
         f"[{pendulum.bias_low:.0f}, {pendulum.bias_high:.0f}] less; and {cartpole.solved_fresh:.0f} instead of "
         f"{cartpole.solved:.0f} SPAQL-TS agents solve CartPole.",
         (),
@@ -132,9 +132,9 @@ def solved_finding(claims: pd.DataFrame, bias: pd.DataFrame) -> Finding:
     return Finding(
         "CartPole",
         f"SPAQL-TS solves CartPole, as the paper says: {mean.ours:.1f} [{mean.low:.1f}, {mean.high:.1f}] on average "
-        f"({mean.verdict}), {perfect.ours:.0f} of 20 agents against the paper's {perfect.paper:.0f}. Of its episodes that "
-        f"last 200 steps, {100 * longer.ours:.0f} % [{100 * longer.low:.0f}, {100 * longer.high:.0f}] would last 2,000 "
-        f"({longer.verdict}: the paper expects most).",
+        f"({mean.verdict}), {perfect.ours:.0f} of 20 agents against the paper's {perfect.paper:.0f}. Of its episodes "
+        f"that last 200 steps, {100 * longer.ours:.0f} % [{100 * longer.low:.0f}, {100 * longer.high:.0f}] would last "
+        f"2,000 ({longer.verdict}: the paper expects most).",
         ("cartpole-ts-solves", "cartpole-solved-ts", "cartpole-longer-2000"),
     )
 
@@ -145,10 +145,10 @@ def order_finding(claims: pd.DataFrame) -> Finding:
     arms = claims.loc["pendulum-arms-ratio-spaql"]
     return Finding(
         "One partition instead of many",
-        "What the paper is about stands: with one partition for all time steps SPAQL and SPAQL-TS earn more than AQL and "
-        f"Random on both systems ({same(claims, ids)}), and AQL has {arms.ours:.0f} times the arms of SPAQL on Pendulum "
-        f"({arms.verdict}). AQL does not learn CartPole at all: from the first to the last quarter of training it gains "
-        f"{claims.ours['cartpole-aql-progress']:.2f} [{claims.low['cartpole-aql-progress']:.2f}, "
+        "What the paper is about stands: with one partition for all time steps SPAQL and SPAQL-TS earn more than AQL "
+        f"and Random on both systems ({same(claims, ids)}), and AQL has {arms.ours:.0f} times the arms of SPAQL on "
+        f"Pendulum ({arms.verdict}). AQL does not learn CartPole at all: from the first to the last quarter of "
+        f"training it gains {claims.ours['cartpole-aql-progress']:.2f} [{claims.low['cartpole-aql-progress']:.2f}, "
         f"{claims.high['cartpole-aql-progress']:.2f}] steps.".replace("-", "−"),
         (*ids, "pendulum-arms-ratio-spaql", "cartpole-aql-progress"),
     )
@@ -159,9 +159,9 @@ def ties_finding(claims: pd.DataFrame) -> Finding:
     lost = claims.loc["xi0-cartpole-spaql"]
     return Finding(
         "ξ = 0",
-        f"That ξ = 0 ruins SPAQL on CartPole ({lost.verdict}: it costs {100 * lost.ours:.0f} % of the gain over Random) "
-        "is due to a rule that the text does not state, which of equal balls wins: with the released program's answer to "
-        "that alone, it does.",
+        f"That ξ = 0 ruins SPAQL on CartPole ({lost.verdict}: it costs {100 * lost.ours:.0f} % of the gain over "
+        "Random) is due to a rule that the text does not state, which of equal balls wins: with the released program's "
+        "answer to that alone, it does.",
         ("xi0-cartpole-spaql",),
     )
 
@@ -173,8 +173,8 @@ def equality_finding(frame: pd.DataFrame) -> Finding:
     return Finding(
         "Twenty agents",
         f"Of {len(equal)} claims that two things are equal, {count.get(HOLDS, 0)} are shown to be so within the stated "
-        f"margin, {count.get(DIFFERS, 0)} are refuted, and {count.get(UNDECIDED, 0)} are undecided: twenty agents are too "
-        "few, and finding no difference shows nothing.",
+        f"margin, {count.get(DIFFERS, 0)} are refuted, and {count.get(UNDECIDED, 0)} are undecided: twenty agents are "
+        "too few, and finding no difference shows nothing.",
         (),
     )
 

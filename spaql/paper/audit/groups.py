@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spaql.paper.audit.longer import load_longer
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.audit.longer import load_longer
 from spaql.paper.studies import paper_jobs
 from spaql.policies.interval import Interval
 from spaql.systems import make_env, system_of
@@ -72,8 +72,8 @@ def make_group(records: Iterable[Record]) -> Group:
 def batches_of(record: Record) -> np.ndarray:
     """Return after how many batches of 200 samples the policies behind an agent's rewards were there.
 
-    The paper counts an iteration of its algorithms as one batch, even where the pole falls sooner, and their rewards are
-    those of the policy after it.  TRPO's are those of the episodes that it learned from, so of the policy before.
+    The paper counts an iteration of its algorithms as one batch, even where the pole falls sooner, and their rewards
+    are those of the policy after it.  TRPO's are those of the episodes that it learned from, so of the policy before.
     """
     if record.job.algorithm not in provenance.TRPO:
         return np.arange(1, len(record.history) + 1)
@@ -97,8 +97,10 @@ def other_columns(records: list[Record]) -> dict[str, np.ndarray]:
     """Return further numbers, one per agent: samples, how a curve rises, fresh episodes, and a recorded one.
 
     `training` is how many samples an agent trained on; `early_all` the mean reward over the first 200 batches if the
-XX    `held`, `fallen` and `controlled` are shares of the fresh episodes; `steady` is for how many of its last steps the
-    recorded episode stays upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
+    rollouts that choose an agent are counted as samples, `budget_all` over all 2,000; `progress` the rise of a curve
+    from its first quarter to its last, `rise_late` the share of its rise in its second half.  Of fresh episodes,
+    `held`, `fallen` and `controlled` are shares; of the recorded one, `steady` is for how many of its last steps it
+    stays upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
     """
     found = {
         "training": np.array([record.history["steps"].sum() for record in records], float),
@@ -122,8 +124,8 @@ XX    `held`, `fallen` and `controlled` are shares of the fresh episodes; `stead
 def mean_of_everything(record: Record, batches: int) -> float:
     """Return the mean reward over so many batches, all samples counted that the algorithm needs.
 
-    At every 20th batch it is the reward of the newest policy that its samples suffice for; before the first, that of the
-    first.
+    At every 20th batch it is the reward of the newest policy that its samples suffice for; before the first, that of
+    the first.
     """
     steps, rollouts = record.history["steps"], record.history["evaluation_steps"]
     if record.job.algorithm in provenance.TRPO:

@@ -1,18 +1,18 @@
 """What the paper claims against what we measured: verdicts on each line of claims.toml.
 
-A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`), and the claim says where
-that quantity should lie:
+A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`), and the claim says
+where that quantity should lie:
 
 - an *equality* (number, level, levels, count): the difference lies within a margin of zero, 10 % of the paper's value
   (of the agents, for a count) unless the claim gives another: two one-sided tests;
 - an *order* (order, same order): the difference lies above zero;
-- a *range* (spread, lost, ratio, mean, share, gain, crossing): the quantity lies in the range that the claim is read as.
+- a *range* (spread, lost, ratio, mean, share, gain, crossing): it lies in the range that the claim is read as.
 
 One standard for all: a claim **holds** if every bound is shown to be kept, it **differs** if the contrary is shown (of
-an equality: that there is a difference, and it is not shown to be within the margin), and it is **undecided** if neither
-is.  "Shown" is a two-sided p below 5 % after Holm's correction over the claims of the same family, which is the table,
-figure or section of the paper that they stand in (`place`).  Without the correction that is: the 95 % interval lies
-inside, or it excludes what is claimed.
+an equality: that there is a difference, and it is not shown to be within the margin), and it is **undecided** if
+neither is.  "Shown" is a two-sided p below 5 % after Holm's correction over the claims of the same family, which is the
+table, figure or section of the paper that they stand in (`place`).  Without the correction that is: the 95 % interval
+lies inside, or it excludes what is claimed.
 
 Every claim has two verdicts, **as written** from the experiment that the text describes and **as run** from the reading
 of it that fits the paper's numbers best (`spaql.paper.audit.readings`), which differs from the text on Pendulum alone.

@@ -1,4 +1,4 @@
-"""CartPole's policies on episodes longer than they were trained for: does the pole go on standing?
+"""CartPole's policies on episodes longer than they were trained for: whether the pole goes on standing.
 
 The paper says of an episode that ends with the pole leaning that in more steps it would likely be driven back.  Records
 hold no partitions, so the agents of the long runs are trained again, which takes seconds each, and what their policies

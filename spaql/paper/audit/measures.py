@@ -127,7 +127,8 @@ def permuted(one: np.ndarray, other: np.ndarray) -> tuple[Interval, Tails]:
     both = rng.permuted(np.tile(np.concatenate((one, other)), (9999, 1)), axis=1)
     drawn = both[:, : one.size].mean(axis=1) - both[:, one.size :].mean(axis=1)
     tiny = 1e-9 * max(1.0, abs(difference))
-    higher, lower = ((np.sum(beyond) + 1) / 10_000 for beyond in (drawn >= difference - tiny, drawn <= difference + tiny))
+    beyond = drawn >= difference - tiny, drawn <= difference + tiny
+    higher, lower = ((np.sum(side) + 1) / (len(drawn) + 1) for side in beyond)
     resampled = bootstrap_weights(rng, one.size) @ one - bootstrap_weights(rng, other.size) @ other
     far = resampled_tails(resampled)
     tails = Tails(
@@ -201,14 +202,11 @@ def measure_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Mea
 def measure_same_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both.
 
-    A pair is in the same order if its sign is shown on both systems, or if on both it is shown to be level, within 10 %;
-    and it is reversed if opposite signs are shown.  Its tails are those of a number that should be above zero.
+    A pair is in the same order if its sign is shown on both systems, or if on both it is shown to be level, within
+    10 %; and it is reversed if opposite signs are shown.  Its tails are those of a number that should be above zero.
     """
     found = [
-        [
-            compare(*(pooled(groups, f"xi, {system}, {name}, all", column) for name in pair))
-            for system in claim.systems
-        ]
+        [compare(*(pooled(groups, f"xi, {system}, {name}, all", column) for name in pair)) for system in claim.systems]
         for pair in claim.pairs
     ]
     same = sum(np.sign(a.ours.mean) == np.sign(b.ours.mean) for a, b in found)

@@ -222,14 +222,14 @@ def substitutions(folder: Path) -> dict[str, str]:
         "claims_summary": f"**{judge.summary(judged)}**",
         "findings": as_list(found),
         "claims_table": audit_tables.verdict_table(
-            judged, "Every claim: what the paper says, what we measured with its 95 % interval, where it should lie for the "
-            "claim to hold (and the verdict if that were half or twice as wide), and the verdicts", "tab-verdicts"
+            judged, "Every claim: what the paper says, what we measured with its 95 % interval, where it should lie "
+            "for the claim to hold (and the verdict if that were half or twice as wide), and why", "tab-verdicts"
         ).myst(),
         "unchecked_table": audit_tables.unchecked_table(
             claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"
         ).myst(),
         "deviations_table": audit_tables.deviations_table(
-            claims.deviations(), "Where we differ from the paper, why, and which claims that can affect", "tab-deviations"
+            claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),

@@ -42,7 +42,9 @@ def forest(frame: pd.DataFrame) -> Figure:
         for place, row in rows.iterrows():
             if np.isnan(row[f"{before}ours"]) or (before and row.run_ours == row.ours):
                 continue
-            ours, low, high = ((row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high"))
+            ours, low, high = (
+                (row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high")
+            )
             marker, colour = MARKS[row[f"{before}verdict"]]
             axes.errorbar(ours, place + shift, xerr=[[ours - low], [high - ours]], color=colour, marker=marker, ms=6,
                           mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip

@@ -95,8 +95,8 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
 def batches(histories: pd.DataFrame, arms: bool = True) -> Figure:
     """Show rewards (and arms) against batches of 200 samples (Figures 9 and 10).
 
-    As in the paper an iteration of SPAQL counts as one batch, also if its episode ended early.  TRPO's rewards stand where
-    its policy was when it earned them, before the update of their iteration.
+    As in the paper an iteration of SPAQL counts as one batch, also if its episode ended early.  TRPO's rewards stand
+    where its policy was when it earned them, before the update of their iteration.
     """
     figure, grid = new_figure(2 if arms else 1, height=2.5 if arms else 3.0, sharex=True)
     top, bottom = grid[0, 0], grid[-1, 0]
