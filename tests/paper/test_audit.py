@@ -10,7 +10,17 @@ from scipy import stats
 
 from spaql.paper.audit import ablation, bias, claims, comparison, random_baseline
 from spaql.paper.audit.claims import load_claims
-from spaql.paper.audit.groups import Group, grouped, load_groups, select
+from spaql.paper.audit.groups import (
+    Group,
+    MissingError,
+    grouped,
+    load_groups,
+    make_group,
+    mean_of_everything,
+    progress,
+    rise_late,
+    select,
+)
 from spaql.paper.audit.measures import first_crossing
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
@@ -117,6 +127,40 @@ def test_crossings_by_hand():
     # The rewards of TRPO's iterations are those of its policy after 0, 20, 40 and 60 batches.
     assert frame[["rules", "first", "batch"]].to_numpy().tolist() == [["paper", 40, 40], ["released", 20, 20]]
     assert frame.lead.tolist() == pytest.approx([5 - 16 / 3, 2 - 16 / 3])
+
+
+def recorded(states, returns=(200.0, 15.0, 30.0), algorithm="SPAQL", system="CartPole-v0", curve=(1, 2, 3, 5)):
+    """Return the record of an agent with an episode in these states and these fresh returns."""
+    (record,) = records_of(algorithm, system, [curve], xi=0.0)
+    return record._replace(rewards=np.array(returns), episode={"states": np.array(states, float)})
+
+
+def test_what_claims_ask_of_recorded_and_fresh_episodes():
+    angles = [0.3, 0.05, -0.05, 0.2]
+    found = make_group([recorded([[0, 0, angle, 0] for angle in angles])])
+    assert found.column("kept") == [0.5]
+    assert (found.column("held"), found.column("fallen")) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    turns = np.linspace(np.pi, 2 * np.pi, 50).tolist() + [2 * np.pi + 0.1] * 60  # up, on the next turn
+    pendulum = make_group([recorded([[angle, 0] for angle in turns], (-400.0, -600.0), system="Pendulum-v1")])
+    assert 60 <= pendulum.column("steady")[0] < 70
+    assert (pendulum.column("stands"), pendulum.column("controlled")) == ([1.0], [0.5])
+    with pytest.raises(MissingError, match="'stands'"):
+        make_group(records_of("SPAQL", curves=[[1, 2]])).column("stands")
+
+
+def test_how_curves_rise_and_what_everything_costs():
+    assert rise_late(np.array([0.0, 2, 3, 4])) == 0.5
+    assert rise_late(np.ones(4)) == 0.0
+    assert progress(np.array([1.0, 5, 5, 4])) == 3.0
+    # An iteration of SPAQL takes 10 + 90 steps, of AQL, which does not need its rollouts, 10.
+    curve = np.arange(1.0, 1001.0)
+    spaql, aql = (records_of(name, curves=[curve])[0] for name in ("SPAQL", "AQL"))
+    batches = np.arange(20, 201, 20) * 200
+    assert mean_of_everything(spaql, 200) == pytest.approx(np.mean(batches / 100))
+    assert mean_of_everything(aql, 200) == pytest.approx(np.mean(np.minimum(batches / 10, 1000)))
+    (trpo,) = records_of("TRPO", curves=[[1, 2, 3, 4]], xi=0.0)
+    trpo.history["steps"] = 4000
+    assert mean_of_everything(trpo, 40) == 2.5  # after 20 batches the second reward is known, after 40 the third
 
 
 def test_samples_by_hand():

@@ -2,7 +2,7 @@
 
 The paper says of an episode that ends with the pole leaning that in more steps it would likely be driven back.  Records
 hold no partitions, so the agents of the long runs are trained again, which takes seconds each, and what their policies
-do in 500 and 2,000 steps is kept in `results/longer.json`.  `python -m spaql.paper.audit.longer` makes the file again.
+do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again.
 """
 
 import json
@@ -66,7 +66,3 @@ def load_longer(store: str | os.PathLike | None = None) -> dict[tuple[str, str],
         for name in (name for name in row if name.startswith("reach_")):
             found[row["system"], row["algorithm"]][name].append(row[name])
     return {key: {name: np.array(values) for name, values in shares.items()} for key, shares in found.items()}
-
-
-if __name__ == "__main__":
-    print(write_longer())
