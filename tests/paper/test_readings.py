@@ -13,9 +13,12 @@ from spaql.paper.audit import measures, numbers, readings
 from spaql.paper.audit.groups import Group, MissingError, load_groups, select
 from spaql.paper.audit.numbers import CELLS, FIVE, LONG, Cell, Experiment, experiment, paper_numbers
 from spaql.paper.audit.readings import EVERY, TEXT, fit
+from spaql.paper.runs import parquet
+from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import bootstrap_weights
 from spaql.paper.studies import READINGS, READINGS_STUDY, SEED, paper_jobs
 from spaql.paper.tables import readings as tables
+from spaql.paper.tables.table import number
 from tests.paper.test_claims import PENDULUM
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +107,9 @@ def test_without_correlations_chi_square_is_the_sum_of_squares():
     distances = np.arange(SIZE) / 5 - 1
     found = fit([made_up(distances, np.ones(SIZE))], np.ones(SIZE), np.full(SIZE, np.inf))
     assert found.distance == pytest.approx(distances)
-    assert found.chi2 == pytest.approx(np.sum(distances**2))
+    assert found.chi2 == pytest.approx(np.sum(distances**2)) == sum(found.parts.values())
+    own = [n.algorithm == "AQL" for n in paper_numbers()]
+    assert found.parts["AQL"] == pytest.approx(np.sum(distances[own] ** 2))
 
 
 def test_likelihood_does_not_favour_a_reading_that_predicts_little():
@@ -253,10 +258,64 @@ def test_missing_runs_are_said_and_not_judged(tmp_path):
     assert joint.reading[joint.missing == ""].tolist() == [TEXT]
     assert set(frame.reading) == {TEXT}
     said = tables.answer(frame, joint)
-    assert "*torque* (runs are stored for 0 root seeds, and 1 are needed)" in said
-    assert "*starts* (runs are stored for 0 root seeds, and 2 are needed)" in said
-    shown = tables.readings_table(joint, "", "x").frame.set_index("reading")
-    assert shown["χ²"]["all"] == "not judged: runs are stored for 0 root seeds, and 2 are needed"
+    for name, roots in (("torque", 1), ("starts", 3)):
+        reason = f"*{name}* (its runs are stored for 0 of {roots} root seeds)"
+        assert reason in said
+        assert reason in tables.readings_table(joint, "", "x").note
+    assert tables.readings_table(joint, "", "x").frame.reading.tolist() == [TEXT]
     key = "long, Pendulum-v1, SPAQL"
     with pytest.raises(MissingError, match="are not stored"):
         select(readings.reading_groups("torque", some), key)
+
+
+def test_the_answer_says_what_is_stored():
+    joint, frame = readings.joint_fits(), readings.distances()
+    judged = joint[joint.missing == ""]
+    best = readings.best_reading()
+    assert judged.reading.iloc[0] == best
+    assert judged.log_likelihood.is_monotonic_decreasing
+    assert judged.behind.iloc[0] == 0
+    assert set(joint.reading) == set(EVERY)
+    said = tables.answer(frame, joint)
+    assert said.startswith(f"Of {len(judged)} readings, *{best}* ({tables.reading_words(best)}) fits")
+    for row in (judged.iloc[0], judged[judged.reading == TEXT].iloc[0]):
+        assert f"χ² = {number(row.chi2, 1)} with 18 degrees of freedom" in said
+        assert row.p == pytest.approx(stats.chi2(18).sf(row.chi2))
+    mine = frame[frame.reading == best]
+    for row in mine.itertuples():
+        far = f"*{row.label}*, where the paper has {tables.shown_as(row.kind, row.paper)}"
+        assert (far in said) == (abs(row.distance) >= 2)
+    for row in joint[joint.missing != ""].itertuples():
+        assert f"*{row.reading}* ({row.missing})" in said
+
+
+def test_a_stored_distance_against_the_textbook():
+    """The text's SPAQL: means of twenty agents each, a t of 19 degrees of freedom."""
+    (group,) = select(load_groups(studies=["long"]), "long, Pendulum-v1, SPAQL")
+    t = (-835.99 - group.rewards.mean()) / (group.rewards.std(ddof=1) * np.sqrt(2 / 20))
+    frame = readings.distances().set_index(["reading", "label"])
+    found = frame.distance[TEXT, "SPAQL: rewards"]
+    assert found == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 19)), rel=0.03)
+    assert frame.predicted[TEXT, "SPAQL: rewards"] == pytest.approx(group.rewards.mean())
+
+
+def test_tables_have_every_number_and_every_reading_judged():
+    joint, frame = readings.joint_fits(), readings.distances()
+    judged = joint.reading[joint.missing == ""].tolist()
+    shown = tables.distances_table(frame, joint, "", "x").frame
+    assert shown.columns.tolist() == ["", "paper", *judged]
+    assert len(shown) == SIZE + 2
+    cells = frame.set_index(["label", "reading"]).distance
+    for label, row in shown[:SIZE].set_index("").iterrows():
+        assert [row[name] for name in judged] == [number(cells[label, name], 1) for name in judged]
+    lead = tables.aql_against_random(frame, [TEXT])
+    assert "In the paper it is 53;" in lead  # -1287.31 against -1340.43
+
+
+def test_what_is_stored_of_the_readings_is_declared():
+    declared = set(paper_jobs("readings"))
+    files = sorted((ROOT / "results" / "readings").glob("*.parquet"))
+    for path in files:
+        assert set(parquet.contents(path).rows) <= declared, path.name
+    records, _ = load_stored(list(declared), ROOT / "results", repair=False)
+    assert len(records) == sum(len(parquet.contents(path).rows) for path in files)
