@@ -7,7 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from spaql.paper.audit import judge
+from spaql.paper import tables
+from spaql.paper.audit import judge, readings
 from spaql.paper.audit.findings import findings
 from spaql.paper.book import notebook, rerun
 from spaql.paper.cli import main
@@ -16,7 +17,7 @@ from spaql.paper.runs.job import Job
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.studies import paper_jobs
+from spaql.paper.studies import SCALES, SEED, paper_jobs, reading_jobs
 from spaql.paper.tables.table import number
 from spaql.policies.export import export_text, in_words
 
@@ -103,6 +104,23 @@ def test_the_audit_shows_the_verdicts_of_the_papers_runs_whatever_else_it_runs(t
         assert finding.text in text
 
 
+def test_the_chapter_of_readings_judges_by_the_papers_runs_whatever_else_it_runs(tmp_path):
+    path = rerun.run_notebook("11", {}, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == 1
+    assert "Not the paper's runs" in text
+    joint, distances = readings.joint_fits(), readings.distances()
+    assert tables.readings.answer(distances, joint) in text
+    plan = SCALES["smoke"]["readings"]
+    for name in joint.reading[joint.missing == ""]:
+        if name in plan.readings:
+            jobs = [job for job in reading_jobs(plan, name, SEED) if job.iterations == plan.iterations]
+            frame = finals(run(jobs, store=None, progress_bar=False))
+            system = plan.readings[name].system("PendulumDiscrete")
+            for _, cell in frame[frame.system == system].groupby("algorithm"):
+                assert tables.spread(cell.rewards, 1) in text
+
+
 def test_the_policies_chapter_shows_the_trees_of_the_agents_it_was_given(tmp_path):
     given = {"leaves": 6, "proposals": 3}
     path = rerun.run_notebook("07", given, scale="smoke", output=tmp_path / "out.ipynb")
@@ -147,7 +165,7 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
     monkeypatch.setattr(notebook, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
-    declared = {job for study in ("xi", "long", "trpo", "ablation") for job in paper_jobs(study)}
+    declared = {job for study in ("xi", "long", "trpo", "ablation", "readings") for job in paper_jobs(study)}
     assert len(asked) >= 100
     assert set(asked) <= declared
 

@@ -633,8 +633,16 @@ def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
 
 def test_the_stored_results_stay_small():
     files = [file for file in (ROOT / "results").rglob("*.parquet") if file.is_file()]
-    assert len(files) == 11
-    assert 1e6 < sum(file.stat().st_size for file in files) < 25e6
+    studies = [file.parent.name for file in files]
+    assert {study: studies.count(study) for study in studies if study != "readings"} == {
+        "ablation": 3,
+        "long": 3,
+        "trpo": 2,
+        "xi": 3,
+    }
+    # The readings take as much as everything else: four of them have three root seeds of the long runs.
+    for ours, limit in ((False, 25e6), (True, 35e6)):
+        assert sum(file.stat().st_size for file in files if (file.parent.name == "readings") == ours) < limit
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def long_groups(name: str, store: Path | None = None) -> list[dict[Cell, Group]]
             found.append(groups)
     needed = min(2, roots_of(name))
     if len(found) < needed:
-        raise MissingError(f"runs are stored for {len(found)} root seeds, and {needed} are needed")
+        raise MissingError(f"its runs are stored for {len(found)} of {roots_of(name)} root seeds")
     return found
 
 
@@ -120,6 +120,7 @@ class Fit(NamedTuple):
     distance: np.ndarray  # of the paper's number, as a normal score
     chi2: float
     log_likelihood: float
+    parts: dict[str, float]  # chi-square of each algorithm's numbers alone
     roots: int  # root seeds behind the predictions
 
     @property
@@ -154,10 +155,16 @@ def fit(roots: list[Experiment], luck: np.ndarray, degrees: np.ndarray) -> Fit:
     error = np.sqrt(np.diag(covariance))
     t = (printed - predicted) / error
     distance = normal_scores(t, degrees)
-    chi2, log_determinant = quadratic(distance, covariance / np.outer(error, error))
+    correlation = covariance / np.outer(error, error)
+    chi2, log_determinant = quadratic(distance, correlation)
+    owners = np.array([number.algorithm for number in numbers])
+    parts = {
+        name: quadratic(distance[owners == name], correlation[np.ix_(owners == name, owners == name)])[0]
+        for name in dict.fromkeys(owners.tolist())
+    }
     marginal = np.sum(stats.t.logpdf(t, degrees) - np.log(error))
     joint = marginal + (distance @ distance - chi2 - log_determinant) / 2  # a Gaussian copula
-    return Fit(predicted, error, distance, chi2, float(joint), len(roots))
+    return Fit(predicted, error, distance, chi2, float(joint), parts, len(roots))
 
 
 def normal_scores(t: np.ndarray, degrees: np.ndarray) -> np.ndarray:
@@ -244,13 +251,15 @@ def joint_fits(store: Path | None = None) -> pd.DataFrame:
     """Return one row per reading, best first: root seeds, chi-square, degrees of freedom, p, and the log-likelihood.
 
     `behind` is by how much the log-likelihood is less than the best one's; `missing` says why a reading is not judged.
+    A column for each algorithm has the chi-square of its numbers alone.
     """
     measures = ["roots", "chi2", "degrees", "p", "log_likelihood"]
     rows = [
         {"reading": name, "missing": "" if isinstance(found, Fit) else found}
         | {measure: getattr(found, measure, np.nan) for measure in measures}
+        | getattr(found, "parts", {})
         for name, found in reading_fits(store).items()
     ]
-    frame = pd.DataFrame(rows)[["reading", *measures, "missing"]]
-    frame.insert(6, "behind", frame.log_likelihood.max() - frame.log_likelihood)
+    frame = pd.DataFrame(rows)
+    frame["behind"] = frame.log_likelihood.max() - frame.log_likelihood
     return frame.sort_values("log_likelihood", ascending=False, na_position="last", ignore_index=True, kind="stable")

@@ -30,19 +30,23 @@ def reading_words(name: str) -> str:
 
 
 def readings_table(joint: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the readings, best first, with the joint measure; those that are not judged say why."""
+    """Return the readings, best first, with the joint measure, and chi-square of each algorithm's numbers alone."""
     rows = []
-    for row in joint.itertuples():
-        judged = not row.missing
+    for _, row in joint[joint.missing == ""].iterrows():
         rows.append(
-            {"reading": row.reading, "what was run": reading_words(row.reading)}
-            | {"root seeds": str(int(row.roots)) if judged else ""}
-            | {"χ²": number(row.chi2, 1) if judged else f"not judged: {row.missing}"}
-            | {"degrees of freedom": str(int(row.degrees)) if judged else ""}
-            | {"p": p_value(row.p).removeprefix("p ").removeprefix("= ") if judged else ""}
-            | {"log-likelihood, behind the best": number(row.behind, 1) if judged else ""}
+            {"reading": row.reading, "what was run": reading_words(row.reading), "root seeds": f"{row.roots:.0f}"}
+            | {"log-likelihood, behind the best": number(row.behind, 1)}
+            | {"χ²": f"**{number(row.chi2, 1)}**", "p": p_value(row.p).removeprefix("p ").removeprefix("= ")}
+            | {f"χ², {algorithm}": number(row[algorithm], 1) for algorithm in (*LEARNERS, "Random")}
         )
-    return Table(pd.DataFrame(rows), caption, name)
+    return Table(pd.DataFrame(rows), caption, name, not_judged(joint))
+
+
+def not_judged(joint: pd.DataFrame) -> str:
+    """Say which readings are not judged, and why; nothing if all are."""
+    absent = joint[joint.missing != ""]
+    names = "; ".join(f"*{row.reading}* ({row.missing})" for row in absent.itertuples())
+    return f"Not judged, because runs are missing: {names}." if names else ""
 
 
 def distances_table(frame: pd.DataFrame, joint: pd.DataFrame, caption: str, name: str) -> Table:
@@ -103,7 +107,7 @@ def answer(frame: pd.DataFrame, joint: pd.DataFrame) -> str:
         second = judged.iloc[1]
         sentences.append(
             f"Next comes *{second.reading}* ({reading_words(second.reading)}), whose log-likelihood is "
-            f"{number(second.behind, 1)} less; the text's is {number(text.behind, 1)} less."
+            f"{number(second.behind, 1)} less; that of *{TEXT}* is {number(text.behind, 1)} less."
         )
     far = unexplained(frame, best.reading)
     sentences.append(
@@ -111,9 +115,8 @@ def answer(frame: pd.DataFrame, joint: pd.DataFrame) -> str:
         if far
         else f"No number is {FAR:g} standard errors or more from the best reading."
     )
-    if len(absent := joint[joint.missing != ""]):
-        names = "; ".join(f"*{row.reading}* ({row.missing})" for row in absent.itertuples())
-        sentences.append(f"Not judged, because runs are missing: {names}.")
+    if absent := not_judged(joint):
+        sentences.append(absent)
     return " ".join(sentences)
 
 
