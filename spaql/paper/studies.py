@@ -188,6 +188,7 @@ READINGS = {
         "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
         "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
         "rules": Reading(rules="released"),
+        "rules, dynamics": Reading(rules="released", dynamics="v0"),
         "dynamics": Reading(dynamics="v0"),
         "torque, dynamics": Reading(torque=1, dynamics="v0"),
     }.items()

@@ -25,12 +25,14 @@ ROOT = Path(__file__).parents[2]
 SIZE = len(paper_numbers())
 
 
+PRINTED = np.array([np.log(n.printed) if n.in_logs else n.printed for n in paper_numbers()])
+
+
 def made_up(distances, errors):
     """Return an experiment from which the paper's numbers have these distances, if resampling gives these errors."""
-    printed = np.array([np.log(n.printed) if n.in_logs else n.printed for n in paper_numbers()])
     errors = np.asarray(errors, float)
     whole = np.sqrt(2 * errors**2 + [n.vague**2 for n in paper_numbers()])
-    return Experiment(printed - np.asarray(distances) * whole, np.diag(errors**2), np.ones(SIZE))
+    return Experiment(PRINTED - np.asarray(distances) * whole, np.diag(errors**2), np.ones(SIZE))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -69,17 +71,41 @@ def test_words_are_as_vague_as_the_range_they_are_read_as():
 # The measure
 
 
+def fitted(own, degrees=np.inf):
+    """Return the fit of an experiment with independent starts."""
+    return fit(readings.predict_alone(own)._replace(degrees=np.full(SIZE, degrees)))
+
+
+def place_of(label):
+    return [n.label for n in paper_numbers()].index(label)
+
+
 def test_distances_worked_by_hand():
     """SPAQL's reward: the paper has -835.99, agents of ours -800 with a standard error of 10 in either mean."""
-    place = [n.claim.id for n in paper_numbers()].index("pendulum-rewards-spaql")
+    place = place_of("SPAQL: rewards")
     made = made_up(np.zeros(SIZE), np.full(SIZE, 10.0))
     made.values[place] = -800.0
-    found = fit([made], np.ones(SIZE), np.full(SIZE, np.inf))
+    found = fitted(made)
     assert found.error[place] == pytest.approx(14.1421, abs=1e-4)
     assert found.distance[place] == pytest.approx(-35.99 / 14.1421, abs=1e-4)
     assert found.chi2 == pytest.approx(2.5449**2, abs=1e-3)
-    three = fit([made] * 3, np.full(SIZE, 4.0), np.full(SIZE, np.inf))  # 10 √4 √(1 + 1/3)
-    assert three.error[place] == pytest.approx(23.094, abs=1e-3)
+
+
+def test_shared_starts_by_hand():
+    """One agent's reward has a deviation of 100, one of those with the same starts 60: 80 is luck, common to all."""
+    mean, half = place_of("SPAQL: rewards"), place_of("SPAQL: rewards, ±")
+    alone = made_up(np.zeros(SIZE), np.full(SIZE, 100 / np.sqrt(20)))
+    roots = [made_up(np.zeros(SIZE), np.full(SIZE, 60 / np.sqrt(20))) for _ in range(2)]
+    for one, value in zip((alone, *roots), (-500.0, -400.0, -840.0), strict=True):
+        one.values[mean] = one.values[half] = value
+    found = readings.predict_shared(alone, roots)
+    error = np.sqrt(np.diag(found.covariance))
+    assert found.values[mean] == pytest.approx((20 * -500 - 400 - 840) / 22)  # each root is one more sequence of starts
+    assert error[mean] == pytest.approx(np.sqrt(80**2 + 60**2 / 20 + 100**2 / 22))
+    assert found.values[half] == -620  # of which agents with other starts say nothing
+    assert error[half] == pytest.approx(60 / np.sqrt(20) * np.sqrt(1 + 1 / 2))
+    wider = readings.predict_shared(roots[0], [alone])  # no luck at all, then
+    assert np.sqrt(wider.covariance[mean, mean]) == pytest.approx(np.sqrt(100**2 / 20 + 60**2 / 21))
 
 
 def test_few_agents_make_a_distance_students():
@@ -94,18 +120,17 @@ def test_the_joint_measure_against_scipy():
     made = made_up(rng.normal(size=SIZE), np.exp(rng.normal(size=SIZE)))
     mixing = np.eye(SIZE) + 0.3 * rng.normal(size=(SIZE, SIZE))
     made = made._replace(covariance=mixing @ made.covariance @ mixing.T)
-    found = fit([made], np.ones(SIZE), np.full(SIZE, np.inf))
+    found = fitted(made)
     covariance = 2 * made.covariance + np.diag([n.vague**2 for n in paper_numbers()])
-    printed = np.array([np.log(n.printed) if n.in_logs else n.printed for n in paper_numbers()])
-    assert found.log_likelihood == pytest.approx(stats.multivariate_normal(made.values, covariance).logpdf(printed))
-    away = printed - made.values
+    assert found.log_likelihood == pytest.approx(stats.multivariate_normal(made.values, covariance).logpdf(PRINTED))
+    away = PRINTED - made.values
     assert found.chi2 == pytest.approx(away @ np.linalg.inv(covariance) @ away)
     assert (found.degrees, found.p) == (18, pytest.approx(stats.chi2(18).sf(found.chi2)))
 
 
 def test_without_correlations_chi_square_is_the_sum_of_squares():
     distances = np.arange(SIZE) / 5 - 1
-    found = fit([made_up(distances, np.ones(SIZE))], np.ones(SIZE), np.full(SIZE, np.inf))
+    found = fitted(made_up(distances, np.ones(SIZE)))
     assert found.distance == pytest.approx(distances)
     assert found.chi2 == pytest.approx(np.sum(distances**2)) == sum(found.parts.values())
     own = [n.algorithm == "AQL" for n in paper_numbers()]
@@ -113,18 +138,9 @@ def test_without_correlations_chi_square_is_the_sum_of_squares():
 
 
 def test_likelihood_does_not_favour_a_reading_that_predicts_little():
-    exact, vague = (fit([made_up(np.ones(SIZE), np.full(SIZE, e))], np.ones(SIZE), np.full(SIZE, 19)) for e in (1, 50))
+    exact, vague = (fitted(made_up(np.ones(SIZE), np.full(SIZE, e)), 19) for e in (1, 50))
     assert vague.chi2 == pytest.approx(exact.chi2)
     assert vague.log_likelihood < exact.log_likelihood - 20
-
-
-def test_luck_is_what_root_seeds_differ_by_beyond_resampling():
-    errors = np.full(SIZE, 2.0)
-    values = [made_up(np.zeros(SIZE), errors)._replace(values=np.full(SIZE, value)) for value in (0.0, 6.0)]
-    luck, degrees = readings.luck_of_starts([values, [values[0], values[0]]])
-    assert luck == pytest.approx(np.full(SIZE, (18 / 4 + 0) / 2))  # the variance of 0 and 6 is 18, that of agents 4
-    assert degrees == 2
-    assert readings.luck_of_starts([[values[0]] * 2])[0] == pytest.approx(np.ones(SIZE))  # never less than none
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -204,7 +220,7 @@ def test_if_a_reading_is_right_chi_square_is_about_its_degrees_of_freedom(monkey
         made = experiment(make_groups(rng), trpo)
         with monkeypatch.context() as patched:
             patched.setattr(readings, "paper_numbers", lambda printed=printed: printed)
-            found.append(fit([made], np.ones(SIZE), np.where(made.repeats > 1, np.inf, 19.0)).chi2)
+            found.append(fit(readings.predict_alone(made)).chi2)
     assert 0.7 < np.mean(found) / SIZE < 1.15  # below one: nothing here is as vague as words
     assert np.mean(np.array(found) > stats.chi2(SIZE).ppf(0.95)) < 0.15
 
@@ -258,8 +274,8 @@ def test_missing_runs_are_said_and_not_judged(tmp_path):
     assert joint.reading[joint.missing == ""].tolist() == [TEXT]
     assert set(frame.reading) == {TEXT}
     said = tables.answer(frame, joint)
-    for name, roots in (("torque", 1), ("starts", 3)):
-        reason = f"*{name}* (its runs are stored for 0 of {roots} root seeds)"
+    for name, missing in (("torque", "its runs are not stored"), ("starts", "its runs are not stored")):
+        reason = f"*{name}* ({missing})"
         assert reason in said
         assert reason in tables.readings_table(joint, "", "x").note
     assert tables.readings_table(joint, "", "x").frame.reading.tolist() == [TEXT]

@@ -6,12 +6,14 @@ what five torques gain, and when TRPO overtakes.  Twenty agents were behind each
 ours for every root seed are behind the prediction, so that both have sampling errors:
 
 - A number's *standard error* comes from resampling our agents, twenty at a time, as the paper's were drawn if the
-  reading is right.  Ours counts, too: with R root seeds the error of the difference is √(1 + 1/R) times as large.
-  The paper's intervals do not enter it, since they are numbers of their own and would count twice.
+  reading is right; the error of our own number is added.  The paper's intervals do not enter it, since they are numbers
+  of their own and would count twice.
 - Half-widths and batches are compared by their logarithms, in which their errors are even and nearly normal.
-- If all agents share their starts, the luck of one sequence of starts is common to them and no resampling of agents
-  shows it.  Three root seeds do: how much more the numbers vary between them than resampling says is the *luck*, a
-  factor for each learner and quantity, pooled over systems and readings.  It multiplies the variance.
+- If all agents share their starts, the luck of one sequence of starts is common to them, and no resampling of agents
+  shows it.  But one agent with shared starts is like one agent with its own: only together they differ.  So the same
+  reading with independent starts, where twenty agents had twenty sequences, gives the mean and the whole variance; what
+  agents with the same starts vary less is the variance of *luck*, which all of the paper's twenty agents would have had
+  in common.  Each root seed of ours with shared starts is one more sequence.
 - What the paper says in words ("about 100", "after 200 batches") is as vague as the range that it is read as: the
   range is taken as a 95 % interval.
 - Random's numbers come from its whole history: each of its 2,000 iterations is one more experiment.
@@ -23,6 +25,7 @@ many degrees of freedom as numbers.  The *log-likelihood*, the density of the pa
 readings: unlike chi-square it does not favour a reading for predicting little.
 """
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,29 +90,74 @@ def roots_of(name: str) -> int:
     return READINGS_STUDY.roots if EVERY[name].starts == "shared" else 1
 
 
-def long_groups(name: str, store: Path | None = None) -> list[dict[Cell, Group]]:
-    """Return the groups that say something of the paper's numbers under a reading, one set for each root seed.
+def long_groups(name: str, root: int, store: Path | None = None) -> dict[Cell, Group]:
+    """Return the groups of a reading that the paper has numbers of; none if not all of them are stored."""
+    wanted = {
+        key: jobs for key, jobs in reading_jobs_of(name, root).items() if key[0] == "long" and Cell(*key[1:3]) in CELLS
+    }
+    groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
+    return groups if set(groups) == CELLS else {}
 
-    Raises `MissingError` if too few are stored: with shared starts, those of one root seed say nothing of luck.
-    """
-    found = []
-    for root in range(SEED, SEED + roots_of(name)):
-        wanted = {
-            key: jobs
-            for key, jobs in reading_jobs_of(name, root).items()
-            if key[0] == "long" and Cell(*key[1:3]) in CELLS
-        }
-        groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
-        if set(groups) == CELLS:
-            found.append(groups)
-    needed = min(2, roots_of(name))
-    if len(found) < needed:
-        raise MissingError(f"its runs are stored for {len(found)} of {roots_of(name)} root seeds")
-    return found
+
+def alone_of(name: str) -> str:
+    """Return the reading that differs from another in that starts are independent, and in nothing else of learners."""
+    alike = dataclasses.replace(EVERY[name], starts="independent", random="")
+    return next(other for other, reading in EVERY.items() if dataclasses.replace(reading, random="") == alike)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # How well it fits
+
+
+class Prediction(NamedTuple):
+    """What a reading predicts of the paper's numbers, half-widths and batches as logarithms."""
+
+    values: np.ndarray
+    covariance: np.ndarray  # of the paper's numbers minus these, but for what is vague in the paper's words
+    degrees: np.ndarray  # of freedom of each variance
+    roots: int  # root seeds behind it
+
+
+def predict_alone(own: Experiment) -> Prediction:
+    """Return what twenty agents with independent starts predict: the paper's error, and our own of the same size."""
+    grown = np.sqrt(1 + 1 / own.repeats)
+    return Prediction(own.values, own.covariance * np.outer(grown, grown), freedom(own), 1)
+
+
+def predict_shared(alone: Experiment, roots: list[Experiment]) -> Prediction:
+    """Return what agents with shared starts predict.
+
+    Parameters
+    ----------
+    alone
+        The same with independent starts.
+    roots
+        One experiment for each root seed; the starts of each are one sequence.
+    """
+    within = np.mean([one.covariance for one in roots], axis=0)
+    together = np.mean([one.values for one in roots], axis=0)
+    same, whole = np.diag(within), AGENTS * np.diag(alone.covariance)  # of twenty agents' number, and of one's
+    halves = np.array([number.kind == "half" for number in paper_numbers()])
+    among = halves | (roots[0].repeats > 1)  # what agents with the same starts say, and those alone cannot
+    sequences = AGENTS + len(roots)
+    values = np.where(among, together, (AGENTS * alone.values + len(roots) * together) / sequences)
+    luck = np.where(among, 0.0, np.maximum(0.0, whole - AGENTS * same))
+    ours = np.where(among, same / (len(roots) * roots[0].repeats), whole / sequences)
+    return Prediction(values, within + with_variances(alone.covariance, luck + ours), freedom(roots[0]), len(roots))
+
+
+def with_variances(covariance: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return a covariance with the same correlations and other variances."""
+    deviations = np.sqrt(np.diag(covariance))
+    grown = np.sqrt(variances) / np.where(deviations > 0.0, deviations, 1.0)
+    found = covariance * np.outer(grown, grown)
+    np.fill_diagonal(found, variances)
+    return found
+
+
+def freedom(own: Experiment) -> np.ndarray:
+    """Return the degrees of freedom of the variances of an experiment; Random's are known."""
+    return np.where(own.repeats > 1, np.inf, AGENTS - 1)
 
 
 class Fit(NamedTuple):
@@ -134,27 +182,14 @@ class Fit(NamedTuple):
         return float(stats.chi2.sf(self.chi2, self.degrees))
 
 
-def fit(roots: list[Experiment], luck: np.ndarray, degrees: np.ndarray) -> Fit:
-    """Compare the paper's numbers with what experiments with several root seeds predict.
-
-    Parameters
-    ----------
-    roots
-        One experiment for each root seed.
-    luck
-        What the luck of shared starts multiplies the variance of each number by.
-    degrees
-        Of freedom of the variance of each number.
-    """
+def fit(prediction: Prediction) -> Fit:
+    """Compare the paper's numbers with a prediction."""
     numbers = paper_numbers()
     printed = np.array([np.log(n.printed) if n.in_logs else n.printed for n in numbers])
-    predicted = np.mean([one.values for one in roots], axis=0)
-    grown = np.sqrt(luck * (1 + 1 / (len(roots) * roots[0].repeats)))
-    covariance = np.mean([one.covariance for one in roots], axis=0) * np.outer(grown, grown)
-    covariance += np.diag([number.vague**2 for number in numbers])
+    covariance = prediction.covariance + np.diag([number.vague**2 for number in numbers])
     error = np.sqrt(np.diag(covariance))
-    t = (printed - predicted) / error
-    distance = normal_scores(t, degrees)
+    t = (printed - prediction.values) / error
+    distance = normal_scores(t, prediction.degrees)
     correlation = covariance / np.outer(error, error)
     chi2, log_determinant = quadratic(distance, correlation)
     owners = np.array([number.algorithm for number in numbers])
@@ -162,9 +197,9 @@ def fit(roots: list[Experiment], luck: np.ndarray, degrees: np.ndarray) -> Fit:
         name: quadratic(distance[owners == name], correlation[np.ix_(owners == name, owners == name)])[0]
         for name in dict.fromkeys(owners.tolist())
     }
-    marginal = np.sum(stats.t.logpdf(t, degrees) - np.log(error))
+    marginal = np.sum(stats.t.logpdf(t, prediction.degrees) - np.log(error))
     joint = marginal + (distance @ distance - chi2 - log_determinant) / 2  # a Gaussian copula
-    return Fit(predicted, error, distance, chi2, float(joint), parts, len(roots))
+    return Fit(prediction.values, error, distance, chi2, float(joint), parts, prediction.roots)
 
 
 def normal_scores(t: np.ndarray, degrees: np.ndarray) -> np.ndarray:
@@ -177,47 +212,30 @@ def quadratic(distance: np.ndarray, correlation: np.ndarray) -> tuple[float, flo
     return float(distance @ np.linalg.solve(correlation, distance)), float(np.linalg.slogdet(correlation)[1])
 
 
-def luck_of_starts(shared: list[list[Experiment]]) -> tuple[np.ndarray, int]:
-    """Return how much more each number varies between root seeds than resampling says, and the degrees of freedom.
-
-    Parameters
-    ----------
-    shared
-        For every reading with shared starts, one experiment for each root seed.
-
-    Returns
-    -------
-    luck, degrees
-        A factor of the variance of each number, at least 1, and with how many degrees of freedom it is known.
-    """
-    ratios = [
-        np.var([one.values for one in roots], axis=0, ddof=1)
-        / np.mean([np.diag(one.covariance) for one in roots], axis=0)
-        for roots in shared
-    ]
-    return np.maximum(1.0, np.mean(ratios, axis=0)), sum(len(roots) - 1 for roots in shared)
-
-
 @functools.cache
 def reading_fits(store: Path | None = None) -> dict[str, Fit | str]:
     """Return how well each reading explains the paper's numbers, or why it is not judged: its runs are not stored."""
     trpo = load_groups(store, ["trpo"]).get(("trpo", LONG, "TRPO", 0.0))
     if trpo is None:
         return dict.fromkeys(EVERY, "TRPO's agents are not stored")
-    experiments: dict[str, list[Experiment]] = {}
+    experiments = {
+        name: [
+            experiment(groups, trpo)
+            for root in range(SEED, SEED + roots_of(name))
+            if (groups := long_groups(name, root, store))
+        ]
+        for name in EVERY
+    }
     found: dict[str, Fit | str] = {}
-    for name in EVERY:
-        try:
-            experiments[name] = [experiment(groups, trpo) for groups in long_groups(name, store)]
-        except MissingError as missing:
-            found[name] = str(missing)
-    shared = [roots for roots in experiments.values() if len(roots) > 1]
-    luck, known = luck_of_starts(shared) if shared else (np.ones(len(paper_numbers())), 0)
     for name, roots in experiments.items():
-        alone = len(roots) == 1
-        degrees = np.where(roots[0].repeats > 1, np.inf, AGENTS - 1 if alone else known)
-        found[name] = fit(roots, np.ones_like(luck) if alone else luck, degrees)
-    return {name: found[name] for name in EVERY}
+        alone = experiments[alone_of(name)]
+        if not roots:
+            found[name] = "its runs are not stored"
+        elif not alone:
+            found[name] = "those with independent starts are not stored"
+        else:
+            found[name] = fit(predict_shared(alone[0], roots) if alone is not roots else predict_alone(roots[0]))
+    return found
 
 
 def best_reading(store: Path | None = None) -> str:

@@ -4,17 +4,19 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 """
 
 import contextlib
+import dataclasses
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from spaql.paper.audit.readings import TEXT
 from spaql.paper.runs import provenance as origin
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.runs.store import load_origin
-from spaql.paper.studies import SEED, make_jobs, scale_of
+from spaql.paper.studies import LONG_RUNS, SEED, Reading, ReadingsStudy, make_jobs, reading_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
 from spaql.rules import RULES
@@ -54,6 +56,31 @@ def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, 
     for algorithm, xi in {"Random": 0, **xis}.items():
         jobs += make_jobs([algorithm], [system], [xi], agents, iterations, evaluations, seed, rules, fresh, record=True)
     return jobs
+
+
+def readings_runs(
+    stored: Mapping[str, float], plan: ReadingsStudy, evaluations: int, seed: int
+) -> dict[str, list[Job]]:
+    """Return the long runs of several readings, with as many root seeds as of each are stored."""
+    found = {}
+    for name, roots in stored.items():
+        same = dataclasses.replace(plan, roots=min(plan.roots, int(roots)), xi_readings=())
+        jobs = text_runs(plan, seed) if name == TEXT else reading_jobs(same, name, seed)
+        found[name] = [dataclasses.replace(job, evaluations=evaluations) for job in jobs]
+    return found
+
+
+def text_runs(plan: ReadingsStudy, seed: int) -> list[Job]:
+    """Return the text's own long runs on the pendulums that readings are about."""
+    systems = [Reading().system(kind) for kind in plan.kinds]
+    size = plan.agents, plan.iterations
+    return [
+        job
+        for system in systems
+        for job in long_jobs(
+            system, dict(LONG_RUNS.xis[system]), *size, LONG_RUNS.evaluations[system], seed, fresh=plan.fresh
+        )
+    ]
 
 
 def trpo_jobs(
