@@ -210,6 +210,9 @@ def said(claim: Claim, claims: Iterable[Claim]) -> str:
         return f"{claim.paper} of {AGENTS}"
     if np.isfinite(half):
         return f"{value:{'' if claim.kind == 'number' else '+'},.2f} ± {half:.2f}"
+    table = {c.group: c.paper for c in claims if c.kind == "number" and c.column == claim.column}
+    if claim.kind == "ratio" and {claim.group, claim.other} <= table.keys():
+        return f"{table[claim.group] / table[claim.other]:.1f} times"
     return "in words" if np.isnan(value) else f"about {value:,g}"
 
 
@@ -299,6 +302,7 @@ def as_text(frame: pd.DataFrame) -> str:
             verdicts = f"{show_verdict(row):<15}{show_verdict(row, 'run_')}"
             lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{verdicts}")
             run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
-            reasons = dict.fromkeys(filter(None, (run, row.why, row.run_reason)))
+            absent = f"As run: {row.run_reason}." if row.run_reason not in ("", row.why) else ""
+            reasons = filter(None, (row.why, run, absent))
             lines += textwrap.wrap(" ".join(reasons), 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join([*lines, "", summary(frame)])

@@ -34,6 +34,7 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             if row.vague and verdict != row.verdict
         ]
         run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f": {show_ours(row, 'run_')}"
+        run += f": {row.run_reason}" if row.run_reason else ""
         rows.append(
             {
                 "claim": f"{row.statement} (`{row.id}`)",
