@@ -17,8 +17,8 @@ from spaql.paper.audit.groups import (
     load_groups,
     make_group,
     mean_of_everything,
-    progress,
     rise_late,
+    risen,
     select,
 )
 from spaql.paper.audit.measures import first_crossing
@@ -151,7 +151,7 @@ def test_what_claims_ask_of_recorded_and_fresh_episodes():
 def test_how_curves_rise_and_what_everything_costs():
     assert rise_late(np.array([0.0, 2, 3, 4])) == 0.5
     assert rise_late(np.ones(4)) == 0.0
-    assert progress(np.array([1.0, 5, 5, 4])) == 3.0
+    assert risen(np.array([1.0, 5, 5, 4])) == 3.0
     # An iteration of SPAQL takes 10 + 90 steps, of AQL, which does not need its rollouts, 10.
     curve = np.arange(1.0, 1001.0)
     spaql, aql = (records_of(name, curves=[curve])[0] for name in ("SPAQL", "AQL"))

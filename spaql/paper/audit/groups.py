@@ -106,7 +106,7 @@ def other_columns(records: list[Record]) -> dict[str, np.ndarray]:
         "training": np.array([record.history["steps"].sum() for record in records], float),
         "early_all": np.array([mean_of_everything(record, EARLY) for record in records]),
         "budget_all": np.array([mean_of_everything(record, BUDGET // BATCH) for record in records]),
-        "progress": np.array([progress(record.history["rewards"]) for record in records]),
+        "progress": np.array([risen(record.history["rewards"]) for record in records]),
         "rise_late": np.array([rise_late(record.history["rewards"]) for record in records]),
     }
     if all(record.rewards.size for record in records):
@@ -136,7 +136,7 @@ def mean_of_everything(record: Record, batches: int) -> float:
     return float(record.history["rewards"][np.maximum(at, 0)].mean())
 
 
-def progress(rewards: np.ndarray) -> float:
+def risen(rewards: np.ndarray) -> float:
     """Return by how much the mean of a curve's last quarter exceeds that of its first."""
     quarter = max(1, len(rewards) // 4)
     return float(rewards[-quarter:].mean() - rewards[:quarter].mean())
