@@ -93,8 +93,8 @@ def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
         "Sample efficiency",
         "Counted with the rollouts that choose the agent, SPAQL and SPAQL-TS are *less* sample-efficient than TRPO on "
         f"both systems, the opposite of what the abstract says (all four claims: {same(claims, ids)}). Half of the "
-        f"SPAQL-TS agents solve CartPole within {spaql:,.0f} samples, half of TRPO's within {trpo:,.0f}; −700 on "
-        f"Pendulum takes SPAQL {higher:,.0f} and TRPO {lower:,.0f}.",
+        f"SPAQL-TS agents solve CartPole within {about(spaql)} samples, half of TRPO's within {about(trpo)}; −700 on "
+        f"Pendulum takes SPAQL {about(higher)} and TRPO {about(lower)}.",
         ids,
     )
 
@@ -187,6 +187,11 @@ def same(claims: pd.DataFrame, ids: Iterable[str]) -> str:
 def whole(value: float) -> str:
     """Return a reward without decimals, with a proper minus sign."""
     return f"{value:,.0f}".replace("-", "−")
+
+
+def about(count: float) -> str:
+    """Return a large number with three digits that count."""
+    return f"{float(f'{count:.3g}'):,.0f}"
 
 
 def as_list(found: Iterable[Finding]) -> str:

@@ -222,8 +222,8 @@ def substitutions(folder: Path) -> dict[str, str]:
         "claims_summary": f"**{judge.summary(judged)}**",
         "findings": as_list(found),
         "claims_table": audit_tables.verdict_table(
-            judged, "Every claim: what the paper says, what we measured with its 95 % interval, where it should lie "
-            "for the claim to hold (and the verdict if that were half or twice as wide), and why", "tab-verdicts"
+            judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
+            "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
         ).myst(),
         "unchecked_table": audit_tables.unchecked_table(
             claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.claims import DIFFERS
@@ -33,24 +32,24 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             for verdict, words in ((row.half, "half"), (row.double, "twice"))
             if row.vague and verdict != row.verdict
         ]
-        run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f": {show_ours(row, 'run_')}"
-        run += f": {row.run_reason}" if row.run_reason else ""
+        p = "" if math.isnan(row.p_for) else f"; p = {small(row.p_for)} for, {small(row.p_against)} against"
+        run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
+        reasons = " ".join(filter(None, (row.why, row.run_reason if row.run_reason != row.why else "")))
         rows.append(
             {
-                "claim": f"{row.statement} (`{row.id}`)",
-                "where": row.place.split(":")[0],
-                "paper": row.said,
-                "ours": show_ours(row),
-                "allowed": row.allowed + (f" ({'; '.join(changed)})" if changed else ""),
-                "p for, against": "" if math.isnan(row.p_for) else f"{small(row.p_for)}, {small(row.p_against)}",
-                "as written": f"**{row.verdict}**{bracketed(row.direction)} {row.why}".rstrip(),
-                "as run": f"**{row.run_verdict}**{bracketed(row.run_direction)}{run}",
+                "claim": f"{row.statement} (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip(),
+                "paper": minus(row.said),
+                "as written": f"**{row.verdict}**{bracketed(row.direction)} {minus(show_ours(row))}",
+                "as run": f"**{row.run_verdict}**{bracketed(row.run_direction)} {minus(run)}",
+                "should be": minus(row.allowed) + bracketed("; ".join(changed)) + p,
             }
         )
-    made = pd.DataFrame(rows)
-    columns = ["paper", "ours", "allowed", "as run"]
-    made[columns] = made[columns].map(lambda text: text.replace("-", "−"))
-    return Table(made, caption, name, words=True, filtered=True)
+    return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
+
+
+def minus(text: str) -> str:
+    """Return numbers with a proper minus sign."""
+    return text.replace("-", "−")
 
 
 def bracketed(word: str) -> str:
