@@ -53,8 +53,8 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
                 raise ValueError(f"the metadata's choices must be {space.actions} numbers, not {choices}")
     else:
         observed, action = system.observed, system.action
-        if discrete and system.choices is not None and len(named := system.choices(env)) == space.actions:
-            choices = named
+        if discrete and system.choices is not None and len(known := system.choices(env)) == space.actions:
+            choices = known
     return Variables(
         observed=tuple(variable.name for variable in observed),
         units=tuple(variable.unit for variable in observed),
