@@ -101,13 +101,12 @@ def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the numbers of the paper's tables beside ours under every variant; bold where the verdict is "differs"."""
-    numbers = verdicts[verdicts.kind == "number"].set_index("id")
+    """Return the numbers of the paper's tables from which ours differ, beside ours under every variant."""
+    numbers = verdicts[(verdicts.kind == "number") & (verdicts.verdict == DIFFERS)].set_index("id")
     short = numbers.statement.str.replace(" at the end of training", "")
-    marks = numbers.verdict.map(lambda verdict: "**" if verdict == DIFFERS else "")
     rows = [
         {
-            "number": f"{marks[row.id]}{short[row.id]}{marks[row.id]}",
+            "number": short[row.id],
             "paper": plus_minus(row.paper, row.half, 1),
             "system": title(row.system),
             "rules": row.rules,
