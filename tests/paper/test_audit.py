@@ -295,6 +295,20 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
         assert low <= found.low <= found.high <= high
 
 
+def test_the_sentences_about_where_trpos_rewards_stand_follow_from_the_stored_results(groups):
+    leads = []
+    for system, xis in LONG_RUNS.xis.items():
+        if ("trpo", system, "TRPO", 0.0) not in groups:
+            continue
+        trpo = groups["trpo", system, "TRPO", 0.0]
+        later = trpo._replace(batches=trpo.batches + 20)
+        for name in ("SPAQL", "SPAQL-TS"):
+            group = groups["long", system, name, xis[name]]
+            assert first_crossing(later, group).mean - first_crossing(trpo, group).mean in (20, 40)
+            leads.append([round(comparison.early_lead(group, baseline).mean) for baseline in (later, trpo)])
+    assert leads[2:] == [[34, 17], [46, 28]]
+
+
 def test_the_sentence_about_the_early_lead_over_trpo_tuned_follows_from_the_stored_results(groups):
     spaql = groups["long", "CartPole-v0", "SPAQL", LONG_RUNS.xis["CartPole-v0"]["SPAQL"]]
     lead = {

@@ -11,6 +11,7 @@ from spaql.paper.figures import audit, domains, learning
 from spaql.paper.frames import best, finals, histories
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
+from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables import results, table
 from spaql.policies.interval import Interval, paper_interval
 from spaql.systems import make_env
@@ -173,3 +174,16 @@ def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
     assert summary(frame) == (
         "2 claims. As written: 1 hold, 1 differ, 0 undecided. As run: 0 hold, 0 differ, 2 undecided."
     )
+
+
+def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decides():
+    row = {"id": "a", "place": "Table 4: results", "statement": "It is 10", "kind": "number", "said": "10.00 ± 2.00"}
+    row |= {"ours": -16.0, "low": -14.0, "high": -20.0, "run_ours": 10.0, "run_low": 8.0, "run_high": 12.0}
+    row |= {"verdict": "differs", "direction": "up", "run_verdict": "holds", "run_direction": "", "why": "Because."}
+    row |= {"half": "differs", "double": "undecided", "vague": True, "allowed": "± 1", "run_reason": ""}
+    frame = pd.DataFrame([row | {"p_for": 0.5, "p_against": 1e-5}])
+    (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
+    assert shown["claim"] == "It is 10 (`a`, Table 4). Because."
+    assert shown["as written"] == "**differs** (up) −16.00 [−14.00, −20.00]"
+    assert shown["as run"] == "**holds** 10.00 [8.00, 12.00]"
+    assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1e-05 against"
