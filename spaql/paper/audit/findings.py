@@ -62,8 +62,8 @@ def pendulum_finding(claims: pd.DataFrame) -> Finding:
     )
     if best != TEXT:
         words += (
-            f" Of the {len(fits)} readings that we ran, {describe_reading(EVERY[best])} fits best: SPAQL earns "
-            f"{whole(ours.run_ours)} and chi-square is {fit.chi2:.0f}"
+            f" Of the {len(fits)} readings that we ran, the one with {describe_reading(EVERY[best])} fits best: SPAQL "
+            f"earns {whole(ours.run_ours)} and chi-square is {fit.chi2:.0f}"
             + (", which it may well be by chance." if fit.p >= 0.05 else ", which is still too much for chance.")
             + " That a reading fits does not show what was typed in 2020."
         )
