@@ -110,7 +110,7 @@ def test_paired_comparisons_by_hand():
     assert paired([2, 3], [1, 2]).p == 0.0
     two = paired_holm({"a": ([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]), "b": ([1, 2], [1, 2])})
     assert two["a"].p_holm == pytest.approx(2 * found.p)
-    with pytest.raises(ValueError, match="two numbers per agent"):
+    with pytest.raises(ValueError, match="as many agents in both groups"):
         paired([1, 2, 3], [1, 2])
 
 

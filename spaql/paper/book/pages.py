@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims, judge
+from spaql.paper.audit.findings import as_list, findings
 from spaql.paper.bench import markdown
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
@@ -26,6 +27,7 @@ from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import LEARNERS, LONG_RUNS, TRPO_RUNS, XI_STUDY, paper_jobs
+from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
 from spaql.systems import episode_limit, make_env, solved_at, title
@@ -216,10 +218,23 @@ def substitutions(folder: Path) -> dict[str, str]:
         name: save_figure(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
         for name, caption in DRAWINGS.items()
     }
+    judged = judge.verdicts()
+    found = findings(judged, records["long"] + records["trpo"])
     shown = title(GLANCE)
     caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
     return drawn | {
-        "claims_summary": f"**{judge.summary(judge.verdicts())}**",
+        "claims_summary": f"**{judge.summary(judged)}**",
+        "findings": as_list(found),
+        "claims_table": audit_tables.verdict_table(
+            judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
+            "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
+        ).myst(),
+        "unchecked_table": audit_tables.unchecked_table(
+            claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"
+        ).myst(),
+        "deviations_table": audit_tables.deviations_table(
+            claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
+        ).myst(),
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
         "glance_figure": save_figure(
