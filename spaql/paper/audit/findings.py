@@ -41,7 +41,7 @@ def findings(frame: pd.DataFrame, records: Iterable[Record]) -> list[Finding]:
         samples_finding(claims, samples),
         lead_finding(claims),
         selection_finding(bias),
-        solved_finding(claims, bias),
+        solved_finding(claims),
         order_finding(claims),
         ties_finding(claims),
         equality_finding(frame),
@@ -125,7 +125,7 @@ def selection_finding(bias: pd.DataFrame) -> Finding:
     )
 
 
-def solved_finding(claims: pd.DataFrame, bias: pd.DataFrame) -> Finding:
+def solved_finding(claims: pd.DataFrame) -> Finding:
     """Say whether CartPole is solved."""
     mean, perfect = claims.loc["cartpole-ts-solves"], claims.loc["cartpole-solved-ts"]
     longer = claims.loc["cartpole-longer-2000"]
