@@ -9,9 +9,16 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from spaql.policies.interval import Interval, numbers, paper_interval
+from spaql.policies.interval import Interval, numbers
 
 Name = TypeVar("Name", bound=Hashable)  # of a pair of groups
+
+
+def student_interval(values: ArrayLike) -> Interval:
+    """Return the mean with Student's 95 % interval, which a few agents need: 1.96 deviations cover too little."""
+    values = numbers(values, at_least=2)
+    half = stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
+    return Interval(values.mean(), values.mean() - half, values.mean() + half)
 
 
 def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
@@ -64,34 +71,34 @@ def welch(first: ArrayLike, second: ArrayLike) -> Comparison:
 
 
 def paired(first: ArrayLike, second: ArrayLike) -> Comparison:
-    """Compare two groups agent by agent, by Student's t-test of the differences; a tie is half a win."""
+    """Compare two groups agent by agent, by the paired t-test: agents of the same place share their seeds.
+
+    What is said of the improvement is the share of agents that gain; a tie is half a gain.
+    """
     first, second = numbers(first, at_least=2), numbers(second, at_least=2)
     if first.size != second.size:
-        raise ValueError(f"expected two numbers per agent, not {first.size} and {second.size}")
+        raise ValueError(f"expected as many agents in both groups, not {first.size} and {second.size}")
     differences = first - second
-    mean, wins = differences.mean(), float(np.mean((np.sign(differences) + 1) / 2))
-    if np.ptp(differences) == 0.0:  # the test's limit: no doubt at all
-        p = 1.0 if mean == 0.0 else 0.0
-        return Comparison(mean, mean, mean, p, p, wins)
-    test = stats.ttest_rel(first, second)
-    low, high = test.confidence_interval()
-    return Comparison(mean, float(low), float(high), float(test.pvalue), float(test.pvalue), wins)
+    found = student_interval(differences)
+    constant = np.ptp(differences) == 0.0  # the test's limit: no doubt at all
+    p = float(found.mean == 0.0) if constant else float(stats.ttest_rel(first, second).pvalue)
+    return Comparison(*found, p, p, float(np.mean((np.sign(differences) + 1) / 2)))
 
 
 def welch_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
     """Compare several pairs of groups, with Holm's correction of the p-values."""
-    return corrected({name: welch(*pair) for name, pair in pairs.items()})
+    return corrected_together({name: welch(*pair) for name, pair in pairs.items()})
 
 
 def paired_holm(pairs: Mapping[Name, tuple[ArrayLike, ArrayLike]]) -> dict[Name, Comparison]:
     """Compare several pairs of groups agent by agent, with Holm's correction of the p-values."""
-    return corrected({name: paired(*pair) for name, pair in pairs.items()})
+    return corrected_together({name: paired(*pair) for name, pair in pairs.items()})
 
 
-def corrected(compared: Mapping[Name, Comparison]) -> dict[Name, Comparison]:
-    """Return comparisons that were made together, with Holm's correction of their p-values."""
-    p_holm = holm([comparison.p for comparison in compared.values()])
-    return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), p_holm, strict=True)}
+def corrected_together(compared: Mapping[Name, Comparison]) -> dict[Name, Comparison]:
+    """Return comparisons with Holm's correction of their p-values."""
+    corrected = holm([comparison.p for comparison in compared.values()])
+    return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), corrected, strict=True)}
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -120,10 +127,12 @@ def selection_bias(best_so_far: ArrayLike, fresh: ArrayLike) -> Interval:
     best_so_far, fresh = numbers(best_so_far), numbers(fresh)
     if best_so_far.size != fresh.size:
         raise ValueError(f"expected two numbers per agent, not {best_so_far.size} and {fresh.size}")
-    return paper_interval(best_so_far - fresh)
+    return student_interval(best_so_far - fresh)
 
 
-def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool = False) -> pd.Series:
+def samples_to_reach(
+    histories: pd.DataFrame, target: float, evaluations: bool = False, before: bool = False
+) -> pd.Series:
     """Return how many environment steps each agent trained for until its reward first reached a target; NaN if never.
 
     Parameters
@@ -134,10 +143,12 @@ def samples_to_reach(histories: pd.DataFrame, target: float, evaluations: bool =
         A sum of rewards.
     evaluations
         Whether the steps of the evaluation rollouts count, which SPAQL needs to know its best agent.
+    before
+        Whether a reward is of the policy before an iteration's update, as TRPO's: its own samples do not count then.
     """
     if histories.duplicated(["agent", "iteration"]).any():
         raise ValueError("expected one row per agent and iteration: choose one algorithm, system and xi first")
     ordered = histories.sort_values(["agent", "iteration"])
     spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
-    spent = spent.groupby(ordered.agent).cumsum()
+    spent = spent.groupby(ordered.agent).cumsum() - (spent if before else 0)
     return spent.where(ordered.rewards >= target).groupby(ordered.agent).min()

@@ -2,17 +2,20 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
 
+from spaql.agent import Shared
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
-from spaql.paper.runs.job import ALGORITHMS, FRESH, Job
+from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
+from spaql.paper.runs.trpo_settings import settings_of
 from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
-from spaql.systems import make_env, system_of
+from spaql.systems import compiled_world, episode_limit, factory_called, make_env, space_of, system_of
 
 SEED = 2020  # the root seed of the paper's runs
 
@@ -160,24 +163,36 @@ class Reading:
     starts: str = "independent"  # or "shared" by all agents of a group
     rules: str = "paper"
     dynamics: str = "v1"  # of Gymnasium's Pendulum; the program's was v0
+    random: str = "both ways"  # or "one way": what Random's torques are drawn from, [0, 2] Nm in the program
 
     def system(self, kind: str) -> str:
         """Return the id of a kind of pendulum, as "Pendulum" or "PendulumDiscrete", in this reading."""
         name = f"{kind}{'Half' if self.torque == 1 else ''}-{self.dynamics}"
         return name if name in gym.registry else f"spaql/{name}"
 
+    def random_system(self, kind: str) -> str:
+        """Return the id of the pendulum that Random has in this reading: its torques are never halved."""
+        way = "OneWay" if self.random == "one way" else ""
+        return dataclasses.replace(self, torque=2).system(f"{kind}{way}")
 
+
+# Random's row is a question of its own, which its mean and its interval answer (see audit/random_baseline.py): all
+# readings but the text's have the program's Random.
 READINGS = {
-    "torque": Reading(torque=1),
-    "torque, starts": Reading(torque=1, starts="shared"),
-    "torque, rules": Reading(torque=1, rules="released"),
-    "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
-    "starts": Reading(starts="shared"),
-    "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
-    "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
-    "rules": Reading(rules="released"),
-    "dynamics": Reading(dynamics="v0"),
-    "torque, dynamics": Reading(torque=1, dynamics="v0"),
+    name: dataclasses.replace(reading, random="one way")
+    for name, reading in {
+        "torque": Reading(torque=1),
+        "torque, starts": Reading(torque=1, starts="shared"),
+        "torque, rules": Reading(torque=1, rules="released"),
+        "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
+        "starts": Reading(starts="shared"),
+        "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
+        "all but torque": Reading(starts="shared", rules="released", dynamics="v0"),
+        "rules": Reading(rules="released"),
+        "rules, dynamics": Reading(rules="released", dynamics="v0"),
+        "dynamics": Reading(dynamics="v0"),
+        "torque, dynamics": Reading(torque=1, dynamics="v0"),
+    }.items()
 }
 
 
@@ -186,9 +201,9 @@ class ReadingsStudy:
     """The long runs on Pendulum, and its study of ξ, under readings of the experiment."""
 
     readings: Mapping[str, Reading]
-    kinds: Mapping[str, str]  # of pendulums, and the system of the long runs whose ξ and N they get
+    kinds: Mapping[str, tuple[str, ...]]  # of pendulums, and who is run on each: those that the paper has numbers of
     xi_readings: tuple[str, ...]  # of which the study of ξ is run, too
-    xi_kinds: tuple[str, ...]
+    xi_kinds: Mapping[str, tuple[str, ...]]
     iterations: int
     xi_iterations: int
     agents: int
@@ -198,9 +213,9 @@ class ReadingsStudy:
 
 READINGS_STUDY = ReadingsStudy(
     readings=READINGS,
-    kinds={"Pendulum": "Pendulum-v1", "PendulumDiscrete": "spaql/PendulumDiscrete-v1"},
+    kinds={"Pendulum": ("Random", *LEARNERS), "PendulumDiscrete": ("SPAQL", "SPAQL-TS")},
     xi_readings=("torque", "torque, starts", "all"),
-    xi_kinds=("Pendulum", "PendulumScaled"),
+    xi_kinds={"Pendulum": ("Random", *LEARNERS), "PendulumScaled": ("Random", *LEARNERS)},
     iterations=2000,
     xi_iterations=100,
     agents=20,
@@ -216,8 +231,7 @@ class Control:
     """One change of the algorithm; the defaults are the text's."""
 
     rules: Rules = RULES["paper"]
-    initial: float | None = None  # the estimate of the first ball, H if not given
-    discount: float = 1.0
+    parameters: tuple[tuple[str, Any], ...] = ()  # of the agents, by name
 
 
 # The greatest possible return, another first estimate to think of, is H on CartPole and 0 on Pendulum.
@@ -232,8 +246,8 @@ CONTROLS = {
     "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
     "zero at the end": Control(Rules(termination="zero")),
     "zero at the end, last kept": Control(Rules(termination="zero", kept="last")),
-    "Q from 0": Control(initial=0.0),
-    "discount 0.99": Control(discount=0.99),
+    "Q from 0": Control(parameters=(("initial", 0.0),)),
+    "discount 0.99": Control(parameters=(("discount", 0.99),)),
 }
 KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "last kept")
 
@@ -327,7 +341,8 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
         return ablation_jobs(plan, seed)
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
-        return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
+        jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
+        return [job for job in jobs if job not in known]
     if isinstance(plan, ControlStudy):
         return [job for part in plan.parts for job in control_jobs(plan, part, seed)]
     return study_jobs(plan, seed)
@@ -376,36 +391,36 @@ def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
 
 def reading_jobs(plan: ReadingsStudy, name: str, seed: int) -> list[Job]:
     """Return the agents of a reading: the long runs, then the study of ξ if it is one of those that have it."""
-    reading, jobs = plan.readings[name], []
-    for root in range(seed, seed + (plan.roots if reading.starts == "shared" else 1)):
-        for kind, long in plan.kinds.items():
-            for learner, xi in LONG_RUNS.xis[long].items():
-                jobs += make_jobs(
-                    [learner],
-                    [reading.system(kind)],
-                    [xi],
-                    plan.agents,
-                    plan.iterations,
-                    LONG_RUNS.evaluations[long],
-                    root,
-                    reading.rules,
-                    plan.fresh,
-                    starts=reading.starts,
-                )
-    if name in plan.xi_readings:
-        jobs += make_jobs(
-            LEARNERS,
-            [reading.system(kind) for kind in plan.xi_kinds],
-            XI_STUDY.xis,
-            plan.agents,
-            plan.xi_iterations,
-            XI_STUDY.evaluations["Pendulum-v1"],
-            seed,
-            reading.rules,
-            plan.fresh,
-            starts=reading.starts,
+    reading = plan.readings[name]
+
+    def read(study: Study, kinds: Mapping[str, tuple[str, ...]], iterations: int, roots: int) -> list[Job]:
+        systems = {Reading().system(kind): algorithms for kind, algorithms in kinds.items()}
+        same = dataclasses.replace(
+            study, systems=tuple(systems), agents=plan.agents, iterations=iterations, fresh=plan.fresh
         )
-    return jobs
+        return [
+            under_reading(job, reading, root)
+            for root in range(seed, seed + roots)
+            for job in study_jobs(same, seed)
+            if job.algorithm in systems[job.system]
+        ]
+
+    jobs = read(LONG_RUNS, plan.kinds, plan.iterations, plan.roots if reading.starts == "shared" else 1)
+    return jobs + (read(XI_STUDY, plan.xi_kinds, plan.xi_iterations, 1) if name in plan.xi_readings else [])
+
+
+def under_reading(job: Job, reading: Reading, root: int) -> Job:
+    """Return the agent that stands under a reading, with a root seed, for one of the text's on a pendulum."""
+    kind = job.system.removeprefix("spaql/").removesuffix("-v1")
+    learns = job.algorithm in LEARNERS
+    return dataclasses.replace(
+        job,
+        system=reading.system(kind) if learns else reading.random_system(kind),
+        rules=RULES[reading.rules if learns else "paper"],  # which Random has no use for
+        starts=reading.starts,
+        seed=root,
+        record=False,
+    )
 
 
 def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
@@ -423,8 +438,7 @@ def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
             seed,
             control.rules,
             plan.fresh,
-            initial=control.initial,
-            discount=control.discount,
+            **dict(control.parameters),
         )
     return jobs
 
@@ -464,7 +478,7 @@ def scale_of(jobs: Iterable[Job]) -> str:
 
 def make_jobs(
     algorithms: Iterable[str],
-    systems: Iterable[str],
+    systems: Iterable[str | Callable[[], gym.Env]],
     xis: Iterable[float],
     agents: int,
     iterations: int,
@@ -474,10 +488,12 @@ def make_jobs(
     fresh: int = FRESH,
     record: bool = False,
     starts: str = "independent",
-    initial: float | None = None,
-    discount: float = 1.0,
+    **parameters: Any,
 ) -> list[Job]:
-    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
+    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ).
+
+    Other `parameters` of agents go to every algorithm that has them.
+    """
     for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
         if isinstance(given, str):
             raise ValueError(f"{name} must be a list, not the text {given!r}")
@@ -487,16 +503,17 @@ def make_jobs(
     fresh = check_integer("fresh", fresh)
     if starts not in ("independent", "shared"):
         raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
-    rules, xis = check_rules(rules), list(xis)
-    initial = None if initial is None else check_number("initial", initial)
-    discount = check_number("discount", discount, at_least=0.0, at_most=1.0)
-    more = (fresh, bool(record), starts, initial, discount)
+    rules, xis, algorithms = check_rules(rules), list(xis), list(algorithms)
+    if unknown := set(parameters) - {name for algorithm in algorithms for name in parameters_of(algorithm)}:
+        raise ValueError(f"{' and '.join(algorithms)} have no parameter {' or '.join(sorted(unknown))}")
     jobs = []
-    for algorithm, system in itertools.product(algorithms, systems):
-        check_pair(algorithm, system)
+    for algorithm, system in itertools.product(algorithms, map(name_of, systems)):
+        others = frozen({name: parameters[name] for name in parameters_of(algorithm) if name in parameters})
+        check_pair(algorithm, system, others)
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            jobs.append(Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, *more))
+            group = (algorithm, system, xi, iterations, evaluations, seed)
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, parameters=others))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
@@ -508,13 +525,41 @@ def has_reference(system: str) -> bool:
     return known is not None and known.reference is not None
 
 
+def parameters_of(algorithm: str) -> list[str]:
+    """Return the names of the parameters of an algorithm that a grid does not set by itself."""
+    if algorithm not in ALGORITHMS:
+        return []
+    own = inspect.signature(ALGORITHMS[algorithm]).parameters
+    return [name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID]
+
+
+OF_THE_GRID = ("env", "shared", "xi", "seed", "env_seed", "rules")
+
+
+def name_of(system: str | Callable[[], gym.Env]) -> str:
+    """Return the id of a system, or the name "module:function" of a function that makes it."""
+    if isinstance(system, str):
+        return system
+    name = f"{getattr(system, '__module__', '')}:{getattr(system, '__qualname__', '')}"
+    if name.startswith("__main__:") or not callable(system) or factory_called(name) is not system:
+        raise ValueError(
+            f"a system of a grid must be an id, 'module:id', or a function of a module, which other processes import, "
+            f"not {system!r}: put the function into a file of its own"
+        )
+    return name
+
+
 @functools.cache
-def check_pair(algorithm: str, system: str) -> None:
+def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], ...] = ()) -> None:
     """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
-    gym.spec(system)
     if algorithm not in (known := (*ALGORITHMS, *provenance.TRPO)):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
-    if algorithm == "SPAQL-TS" and not has_reference(system):
-        raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
-    if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
-        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")
+    env = make_env(system)
+    if algorithm == "SPAQL-TS" and "reference" not in dict(parameters) and not has_reference(system):
+        raise ValueError(f"SPAQL-TS needs a reference state, and {system} has none: give reference=[...]")
+    if parameters:
+        make_agent(algorithm, system, 0.0, **dict(parameters))
+    if algorithm in provenance.TRPO:
+        if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
+            raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")
+        settings_of(algorithm, system, limit)

@@ -16,6 +16,8 @@ CASES = [
     ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": "released"}),
     ("SPAQLTS", "Pendulum-v1", {"xi": 0.4, "horizon": 60}),
     ("SPAQL", "MountainCar-v0", {"xi": 1, "horizon": 60}),
+    ("SPAQL", "Acrobot-v1", {"xi": 1, "horizon": 30}),
+    ("SPAQLTS", "MountainCarContinuous-v0", {"xi": 1, "horizon": 60}),
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
     ("SPAQL", "CartPole-v0", {"xi": 4, "rules": Rules(termination="zero", kept="last"), "initial": 0, "discount": 0.9}),
     ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(reward="deleted", estimate="visits")}),

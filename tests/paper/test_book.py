@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 from bs4 import BeautifulSoup
 
+from spaql.paper.audit.claims import load_claims
 from tests.conftest import CHROMIUM, in_browser
 
 HTML = Path(__file__).parents[2] / "_build" / "html"
@@ -84,6 +85,20 @@ def test_the_search_finds_spaql_ts(visit):
     page = visit("search.html?q=SPAQL-TS")
     page.wait_for_selector("#search-results li a")
     assert page.locator("#search-results li").count() >= 5
+
+
+@in_browser
+def test_the_table_of_claims_can_be_filtered(visit):
+    page = visit("book/claims.html")
+    rows = page.locator("table.filtered tbody tr")
+    assert rows.count() == len(load_claims())
+    page.locator(".filter select").select_option("differs")
+    shown = page.locator("table.filtered tbody tr:visible")
+    assert 0 < shown.count() < rows.count()
+    assert page.locator(".filter output").inner_text() == f"{shown.count()} of {rows.count()}"
+    page.locator(".filter input").fill("cartpole-longer-2000")
+    assert shown.count() == 1
+    assert "differs" in shown.inner_text()
 
 
 def test_every_link_within_the_book_leads_somewhere():

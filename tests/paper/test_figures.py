@@ -11,6 +11,7 @@ from spaql.paper.figures import audit, domains, learning
 from spaql.paper.frames import best, finals, histories
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
+from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables import results, table
 from spaql.policies.interval import Interval, paper_interval
 from spaql.systems import make_env
@@ -53,7 +54,7 @@ def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
     frame = pd.DataFrame(rows, columns=["algorithm", "agent", "iteration", "rewards", "steps", "arms"])
     top = learning.batches(frame).axes[0]
     x = {line.get_label(): line.get_xdata() for line in top.lines}
-    assert list(x["TRPO"]) == [20, 40, 60]
+    assert list(x["TRPO"]) == [0, 20, 40]  # where the policy was that earned the reward, before the update
     assert list(x["SPAQL"]) == list(range(1, 61))
 
 
@@ -138,11 +139,51 @@ def test_the_results_table_has_ours_beside_the_papers(records):
     assert frame.loc["Random", "arms"] == ""
 
 
-def test_the_picture_of_the_verdicts_has_one_mark_per_claim():
-    verdicts = pd.DataFrame(
-        {"id": ["a", "b", "c"], "verdict": ["holds", "differs", "holds"], "direction": ["", "up", ""]}
+def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
+    frame = pd.DataFrame(
+        [
+            {
+                "id": "a",
+                "paper": 10.0,
+                "paper_half": 2.0,
+                "ours": 16.0,
+                "low": 14.0,
+                "high": 20.0,
+                "verdict": "differs",
+            },
+            {
+                "id": "b",
+                "paper": np.nan,
+                "paper_half": np.nan,
+                "ours": 1.0,
+                "low": 0.0,
+                "high": 2.0,
+                "verdict": "holds",
+            },
+        ]
     )
-    (axes,) = audit.verdict_map(verdicts).axes
-    marks = {tuple(point) for collection in axes.collections[:4] for point in collection.get_offsets()}
-    assert marks == {(0, 0), (1, 1), (0, 2)}
-    assert summary(verdicts).startswith("3 claims: 2 hold, 1 differ")
+    for name in ("ours", "low", "high", "verdict"):
+        frame[f"run_{name}"] = frame[name]
+    frame.loc[0, ["run_ours", "run_low", "run_high", "run_verdict"]] = [10.0, 8.0, 12.0, "holds"]
+    (axes,) = audit.forest(frame).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a"]  # the other has no interval in the paper
+    assert [bar.lines[0].get_xdata()[0] for bar in axes.containers] == [3.0, 0.0]
+    ends = [segment[:, 0].tolist() for bar in axes.containers for segment in bar.lines[2][0].get_segments()]
+    assert ends == [[2.0, 5.0], [-1.0, 1.0]]
+    frame["run_verdict"] = "undecided"
+    assert summary(frame) == (
+        "2 claims. As written: 1 hold, 1 differ, 0 undecided. As run: 0 hold, 0 differ, 2 undecided."
+    )
+
+
+def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decides():
+    row = {"id": "a", "place": "Table 4: results", "statement": "It is 10", "kind": "number", "said": "10.00 ± 2.00"}
+    row |= {"ours": -16.0, "low": -14.0, "high": -20.0, "run_ours": 10.0, "run_low": 8.0, "run_high": 12.0}
+    row |= {"verdict": "differs", "direction": "up", "run_verdict": "holds", "run_direction": "", "why": "Because."}
+    row |= {"half": "differs", "double": "undecided", "vague": True, "allowed": "± 1", "run_reason": ""}
+    frame = pd.DataFrame([row | {"p_for": 0.5, "p_against": 1e-5}])
+    (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
+    assert shown["claim"] == "It is 10 (`a`, Table 4). Because."
+    assert shown["as written"] == "**differs** (up) −16.00 [−14.00, −20.00]"
+    assert shown["as run"] == "**holds** 10.00 [8.00, 12.00]"
+    assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1e-05 against"

@@ -110,7 +110,7 @@ def test_paired_comparisons_by_hand():
     assert paired([2, 3], [1, 2]).p == 0.0
     two = paired_holm({"a": ([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]), "b": ([1, 2], [1, 2])})
     assert two["a"].p_holm == pytest.approx(2 * found.p)
-    with pytest.raises(ValueError, match="two numbers per agent"):
+    with pytest.raises(ValueError, match="as many agents in both groups"):
         paired([1, 2, 3], [1, 2])
 
 
@@ -125,7 +125,7 @@ def records_of(control, rewards, fresh, algorithm="SPAQL", evaluations=20):
         history = np.zeros(2, HISTORY)
         history["rewards"] = mean
         job = Job(algorithm, "CartPole-v0", 20.0, 2, evaluations, 0, agent, change.rules,
-                  initial=change.initial, discount=change.discount)  # fmt: skip
+                  parameters=change.parameters)  # fmt: skip
         made.append(Record(job, history, np.array([afresh, 1.0]), np.zeros(0), {}, 0.0))
     return made
 

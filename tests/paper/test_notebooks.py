@@ -7,14 +7,18 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from spaql.paper.audit import claims, controls, judge
+from spaql.paper import tables
+from spaql.paper.audit import controls, judge, readings
+from spaql.paper.audit.findings import findings
 from spaql.paper.book import notebook, rerun
 from spaql.paper.cli import main
 from spaql.paper.frames import best, finals
+from spaql.paper.runs import runner
 from spaql.paper.runs.job import Job
+from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.studies import paper_jobs
+from spaql.paper.studies import SCALES, SEED, paper_jobs, reading_jobs
 from spaql.paper.tables.table import number
 from spaql.policies.export import export_text, in_words
 
@@ -60,7 +64,7 @@ def outputs(path):
 )
 def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, runs):
     # TRPO is trained for the comparison alone: the other two that can show it only load what is stored.
-    given = {"trpo_agents": 0} if name[:2] in ("02", "04") else {}
+    given = {"02": {"trpo_agents": 0}, "04": {"trpo_agents": 0}, "05": {"trpo_agents": 1}}.get(name[:2], {})
     path = rerun.run_notebook(name, given, scale="smoke", output=tmp_path / "out.ipynb")
     text, drawn = outputs(path)
     assert drawn == figures
@@ -72,7 +76,8 @@ def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, run
     records = []
     if name.startswith("05"):
         jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")]
-        records, missing = load_stored(paper_jobs("trpo", "smoke"), runs / "results")
+        baselines = [job for job in paper_jobs("trpo", "smoke") if job.agent == 0]
+        records, missing = load_stored(baselines, runs / "results")
         assert not missing
         records = list(records.values())
     frame = finals(run(jobs, store=None, progress_bar=False) + records)
@@ -95,11 +100,27 @@ def test_the_audit_shows_the_verdicts_of_the_papers_runs_whatever_else_it_runs(t
     assert "Not the paper's runs" in text
     verdicts = judge.verdicts()
     assert judge.summary(verdicts) in text
-    for row in verdicts.itertuples():
-        (line,) = (line for line in text.splitlines() if f"(`{row.id}`)" in line)
-        assert f"**{row.verdict}**" in line
-    for deviation in claims.deviations().topic:
-        assert deviation in text
+    published, missing = load_stored(paper_jobs("long") + paper_jobs("trpo"), default_store(), repair=False)
+    assert not missing
+    for finding in findings(verdicts, published.values()):
+        assert finding.text in text
+
+
+def test_the_chapter_of_readings_judges_by_the_papers_runs_whatever_else_it_runs(tmp_path):
+    path = rerun.run_notebook("11", {}, scale="smoke", output=tmp_path / "out.ipynb")
+    text, drawn = outputs(path)
+    assert drawn == 1
+    assert "Not the paper's runs" in text
+    joint, distances = readings.joint_fits(), readings.distances()
+    assert tables.readings.answer(distances, joint) in text
+    plan = SCALES["smoke"]["readings"]
+    for name in joint.reading[joint.missing == ""]:
+        if name in plan.readings:
+            jobs = [job for job in reading_jobs(plan, name, SEED) if job.iterations == plan.iterations]
+            frame = finals(run(jobs, store=None, progress_bar=False))
+            system = plan.readings[name].system("PendulumDiscrete")
+            for _, cell in frame[frame.system == system].groupby("algorithm"):
+                assert tables.spread(cell.rewards, 1) in text
 
 
 def test_the_policies_chapter_shows_the_trees_of_the_agents_it_was_given(tmp_path):
@@ -154,10 +175,11 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
         return gather(jobs, workers)
 
     monkeypatch.setattr(notebook, "gather", look)
-    monkeypatch.setattr(notebook, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
+    monkeypatch.setattr(runner, "compute_all", lambda missing, *_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
-    declared = {job for study in ("xi", "long", "trpo", "ablation", "controls") for job in paper_jobs(study)}
+    studies = ("xi", "long", "trpo", "ablation", "readings", "controls")
+    declared = {job for study in studies for job in paper_jobs(study)}
     assert len(asked) >= 100
     assert set(asked) <= declared
 
@@ -196,7 +218,12 @@ def test_bad_parameters_are_refused_before_anything_runs(arguments, complaint, m
 
 def test_what_differs_from_the_published_run_is_shown(monkeypatch, capsys, tmp_path):
     ran = []
-    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *given, **_: ran.append(given))
+
+    def execute(*given, **_):
+        ran.append(given)
+        Path(given[1]).touch()
+
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", execute)
     main(["run", "01", "-p", "xis", "[0, 4, 40]", "-p", "agents", "2", "--output", str(tmp_path / "out.ipynb")])
     ((_, _, parameters),) = ran
     assert parameters == {"xis": [0, 4, 40], "agents": 2}

@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from spaql.paper.statistics import (
     bootstrap_interval,
     holm,
+    paired,
+    paired_holm,
     probability_of_improvement,
     samples_to_reach,
     selection_bias,
     share_solved,
+    student_interval,
     welch,
     welch_holm,
 )
@@ -56,6 +60,34 @@ def test_welch_where_no_number_varies():
     assert welch([200, 200], [199, 199]).p == 0.0
 
 
+def test_paired_comparisons_against_scipy():
+    rng = np.random.default_rng(2)
+    a = rng.normal(0, 5, 20)
+    b = a - 1 + rng.normal(0, 0.5, 20)  # the same agents, a little lower
+    test, compared = stats.ttest_rel(a, b), paired(a, b)
+    assert (compared.p, compared.low, compared.high) == pytest.approx((test.pvalue, *test.confidence_interval()))
+    assert compared.p < 1e-6 < welch(a, b).p
+    assert paired(a, a).p == 1.0
+    assert paired(np.array([2.0, 3.0, 5.0]), np.array([1.0, 2.0, 4.0])).p == 0.0  # by one, every time
+    with pytest.raises(ValueError, match="20 and 3"):
+        paired(a, b[:3])
+    two = paired_holm({"x": (a, b), "y": (a, a)})
+    assert (two["x"].p_holm, two["y"].p_holm) == pytest.approx((2 * test.pvalue, 1.0))
+
+
+def test_students_interval_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    found = [(student_interval(x), paper_interval(x)) for x in rng.normal(0, 1, (4000, 5))]
+    student, paper = (np.mean([i.low <= 0 <= i.high for i in each]) for each in zip(*found, strict=True))
+    assert student == pytest.approx(0.95, abs=0.01)
+    assert paper < 0.9  # 1.96 population deviations are too few
+
+
+def test_holm_against_statsmodels():
+    p = np.random.default_rng(3).uniform(0, 0.1, 12)
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+
+
 def test_holm_by_hand():
     # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04, and never decreasing.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
@@ -87,7 +119,8 @@ def test_share_solved_includes_the_threshold():
 
 
 def test_selection_bias_is_paired():
-    assert selection_bias([10, 20], [8, 16]) == pytest.approx((3, 3 - 1.96 / np.sqrt(2), 3 + 1.96 / np.sqrt(2)))
+    half = stats.t.ppf(0.975, 1)  # of 2 and 4, whose mean has a standard error of 1
+    assert selection_bias([10, 20], [8, 16]) == pytest.approx((3, 3 - half, 3 + half))
     with pytest.raises(ValueError, match="2 and 1"):
         selection_bias([1, 2], [1])
 
@@ -116,6 +149,7 @@ def test_samples_to_reach():
     assert np.isnan(reached[1])
     assert samples_to_reach(frame, 3.0)[1] == 300
     assert samples_to_reach(frame, 3.0, evaluations=True)[1] == 302
+    assert samples_to_reach(frame, 3.0, before=True)[1] == 100  # the policy before the second iteration's update
     with pytest.raises(ValueError, match="one row per agent and iteration"):
         samples_to_reach(pd.concat((frame, frame)), 3.0)
 

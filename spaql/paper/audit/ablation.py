@@ -10,9 +10,9 @@ from scipy import stats
 
 from spaql.paper.audit.claims import load_claims
 from spaql.paper.audit.groups import grouped, spell
-from spaql.paper.audit.measures import count_reached, summary_p
+from spaql.paper.audit.measures import count_reached, summary_p, two_sided
 from spaql.paper.runs.job import Job, Record
-from spaql.paper.statistics import welch_holm
+from spaql.paper.statistics import bootstrap_interval, paired_holm
 from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
 from spaql.policies.interval import paper_interval
 
@@ -29,8 +29,8 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
     """Return the effect of each rule of the released program, alone and all together, on the long runs.
 
     One row per system, algorithm, rule and quantity ("rewards", "fresh", "arms") has the mean under the text's rules,
-    the mean under the rule, the difference with its 95 % interval, Welch's p corrected over the whole table, and
-    whether the rule changed nothing at all in any agent.
+    the mean under the rule, the difference with its 95 % interval, the p of the paired test (agents of the same place
+    share their seeds) corrected over the whole table, and whether the rule changed nothing at all in any agent.
     """
     groups = {job: group for job, group in grouped(records).items() if is_long(job)}
     text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
@@ -43,7 +43,7 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
             key = job.system, job.algorithm, RULE_NAMES[job.rules], quantity
             pairs[key] = group.column(quantity), text[base].column(quantity)
             cells[key] = np.array_equal(group.curves, text[base].curves)
-    tests = welch_holm(pairs)
+    tests = paired_holm(pairs)
     if not pairs:
         raise ValueError("expected agents under the text's rules and under others, with the same K, N and ξ")
     frame = pd.DataFrame(
@@ -69,8 +69,8 @@ def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
     systems = {job.system for job in paper_jobs("ablation") if job.xi == 0.0}
     rows: list[dict[str, Any]] = [
         {"algorithm": job.algorithm, "rules": RULE_NAMES[job.rules]}
-        | spell("rewards", paper_interval(group.rewards))
-        | spell("fresh", paper_interval(group.fresh))
+        | spell("rewards", bootstrap_interval(group.rewards))
+        | spell("fresh", bootstrap_interval(group.fresh))
         for job, group in grouped(records).items()
         if job.system in systems
         and job.xi == 0.0
@@ -104,8 +104,8 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
                 ours, shared = paper_interval(values), one_more(values, claim.paper)
                 p = summary_p(claim.paper, claim.half, ours.mean, ours.high - ours.mean, values.size)
             else:
-                ours, _, (p,), *_ = count_reached(claim, values)
-                shared = np.nan
+                counted = count_reached(claim, values)
+                ours, p, shared = counted.ours, two_sided(counted.tails[0]), np.nan
             rows.append(
                 {"id": claim.id, "rules": rules, "system": job.system, "N": job.evaluations}
                 | {"paper": claim.paper, "half": claim.half}

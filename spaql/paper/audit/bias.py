@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES
-from spaql.paper.audit.groups import grouped, spell
+from spaql.paper.audit.claims import NOT_JUDGED
+from spaql.paper.audit.groups import KEPT_BEST, grouped, spell
 from spaql.paper.runs.job import Record
-from spaql.paper.statistics import selection_bias
-from spaql.policies.interval import paper_interval
+from spaql.paper.statistics import bootstrap_interval, selection_bias
 from spaql.systems import solved_at
-
-KEPT_BEST = ("SPAQL", "SPAQL-TS")  # the algorithms whose reported number is the best so far
 
 
 def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
@@ -28,8 +26,8 @@ def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
         rows.append(
             {"system": job.system, "algorithm": job.algorithm, "xi": job.xi, "N": job.evaluations}
             | {"iterations": job.iterations, "agents": len(group.rewards)}
-            | spell("reported", paper_interval(group.rewards))
-            | spell("fresh", paper_interval(group.fresh))
+            | spell("reported", bootstrap_interval(group.rewards))
+            | spell("fresh", bootstrap_interval(group.fresh))
             | spell("bias", selection_bias(group.rewards, group.fresh))
             | {"solved": count_solved(job.system, group.rewards), "solved_fresh": count_solved(job.system, group.fresh)}
         )
@@ -45,6 +43,6 @@ def count_solved(system: str, returns: np.ndarray) -> float:
 
 def surviving(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the claims, of a frame of `judge.verdicts`, that fresh episodes can judge too, with both verdicts."""
-    judged = frame[~frame.fresh_verdict.isin(("", "not comparable"))]
+    judged = frame[~frame.fresh_verdict.isin(("", NOT_JUDGED))]
     found = judged[["id", "statement", "ours", "verdict", "fresh", "fresh_verdict"]].reset_index(drop=True)
     return found.assign(survives=found.verdict == found.fresh_verdict)

@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pandas as pd
 
-HOLDS, DIFFERS, INCONCLUSIVE, NOT_COMPARABLE = "holds", "differs", "inconclusive", "not comparable"
+# What our runs say of a claim: shown to be so, shown to be otherwise, neither, or nothing (they are not stored).
+HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED = "holds", "differs", "undecided", "not judged"
+VERDICTS = (HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED)
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
     """What the paper says, and where; the `kind` says how it is measured and judged, and which fields it needs.
 
-    A group of agents is named "study, system, algorithm" and, in the ξ study, the values of ξ: "0", ">0" or "all".
+    A group of agents is named "study, system, algorithm" and, in the ξ study, the values of ξ: "all", a number, or
+    those above (">0") or, but for 0, below ("<66") one.
     """
 
     id: str
@@ -32,11 +35,14 @@ class Claim:
     paper: float = math.nan  # the paper's value
     half: float = math.nan  # the half-width of its interval
     threshold: float = math.nan  # that agents are counted from
+    margin: float = math.nan  # how far equals may be apart; 10 % of the paper's value if not given
     range: Sequence[float] = (-math.inf, math.inf)  # of values that the claim is read as
+    defined: bool = False  # the range is no reading of vague words but a definition, or what the paper prints
+    significance: bool = False  # the claim is that no effect is significant, so any that is refutes it
+    lasting: bool = True  # a crossing is for good, or else the first one
     systems: Sequence[str] = ()  # on which pairs of algorithms are in the same order
     pairs: Sequence[Sequence[str]] = ()
     why: Mapping[str, str] = dataclasses.field(default_factory=dict)  # we differ, by direction
-    reason: str = ""  # it is not tested
 
 
 @functools.cache
@@ -44,6 +50,13 @@ def load_claims() -> tuple[Claim, ...]:
     """Return the claims, as they stand in claims.toml."""
     text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
     return tuple(Claim(**row) for row in tomllib.loads(text)["claim"])
+
+
+@functools.cache
+def load_unchecked() -> tuple[dict[str, str], ...]:
+    """Return the paper's statements that our runs cannot judge, each with its place and the reason."""
+    text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["unchecked"])
 
 
 def paper_results() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:

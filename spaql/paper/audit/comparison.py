@@ -6,32 +6,31 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES, is_long
-from spaql.paper.audit.bias import KEPT_BEST
-from spaql.paper.audit.groups import Group, grouped, spell
-from spaql.paper.audit.measures import first_crossing
+from spaql.paper.audit.groups import BUDGET, KEPT_BEST, Group, grouped, spell
+from spaql.paper.audit.measures import first_crossing, lasting_crossing
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import (
+    bootstrap_interval,
     bootstrap_weights,
     percentile_interval,
     probability_of_improvement,
     samples_to_reach,
 )
 from spaql.paper.studies import LEARNERS
-from spaql.policies.interval import Interval, paper_interval
+from spaql.policies.interval import Interval
 
 # The systems that TRPO ran on, and the rewards on the way to what the algorithms end with there: the last one of
 # CartPole's is where Gymnasium's registry counts it as solved.
 THRESHOLDS = {"Pendulum-v1": (-900.0, -700.0, -500.0, -200.0), "CartPole-v0": (100.0, 150.0, 190.0, 195.0)}
 
-BUDGET = 400_000  # samples each algorithm trains on
-
 
 def crossings(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the batch after which TRPO's mean curve first is not below SPAQL's or SPAQL-TS's, under their rules.
+    """Return the batch after which TRPO's mean curve first is not below SPAQL's or SPAQL-TS's, and stays so.
 
-    `lead` is how far those are ahead before: the difference of the mean rewards over the first 200 batches.
+    There is one row for each of their sets of rules.  `lead` is how far those are ahead before: the difference of the
+    mean rewards over the first 200 batches.
     """
     groups = grouped(records)
     rows = []
@@ -41,11 +40,14 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
             continue
         for trpo, baseline in groups.items():
             if trpo.algorithm in provenance.TRPO and trpo.system == job.system:
-                found = spell("lead", early_lead(group, baseline)) | spell("batch", first_crossing(baseline, group))
+                found = spell("lead", early_lead(group, baseline))
+                found |= spell("first", first_crossing(baseline, group)) | spell(
+                    "batch", lasting_crossing(baseline, group)
+                )
                 names = {"system": job.system, "baseline": trpo.algorithm, "algorithm": job.algorithm, "rules": rules}
                 rows.append(names | found)
     columns = ["system", "baseline", "algorithm", "rules"]
-    columns += [f"{name}{end}" for name in ("lead", "batch") for end in ("", "_low", "_high")]
+    columns += [f"{name}{end}" for name in ("lead", "first", "batch") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
 
 
@@ -83,7 +85,8 @@ def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[flo
         for threshold in thresholds[system]:
             for counted in ("training", "all"):
                 own = counted == "all" and algorithm in KEPT_BEST
-                needed = samples_to_reach(cell, threshold, evaluations=own).fillna(np.inf).to_numpy()
+                before = algorithm in provenance.TRPO
+                needed = samples_to_reach(cell, threshold, own, before).fillna(np.inf).to_numpy()
                 found = percentile_interval(float(middle(needed)), middle(needed[drawn]))
                 rows.append(
                     {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
@@ -105,12 +108,13 @@ def at_budget(records: Iterable[Record], budget: int = BUDGET) -> pd.DataFrame:
         ordered = cell.sort_values(["agent", "iteration"])
         for counted in ("training", "all"):
             own = counted == "all" and algorithm in KEPT_BEST
-            spent = (ordered.steps + (ordered.evaluation_steps if own else 0)).groupby(ordered.agent).cumsum()
+            taken = ordered.steps + (ordered.evaluation_steps if own else 0)
+            spent = taken.groupby(ordered.agent).cumsum() - (taken if algorithm in provenance.TRPO else 0)
             last = ordered[spent <= budget].groupby("agent").last()
             rows.append(
                 {"system": system, "algorithm": algorithm, "counted": counted}
                 | {"iterations": last.iteration.median(), "agents": len(last)}
-                | spell("rewards", paper_interval(last.rewards))
+                | spell("rewards", bootstrap_interval(last.rewards))
             )
     return pd.DataFrame(rows)
 

@@ -28,7 +28,7 @@ class Cell(NamedTuple):
 
 def control_of(job: Job) -> str:
     """Return the name of the control that a job is run under, or nothing if it is none of them."""
-    return CONTROL_NAMES.get(Control(job.rules, job.initial, job.discount), "")
+    return CONTROL_NAMES.get(Control(job.rules, job.parameters), "")
 
 
 def control_cells(records: Iterable[Record]) -> dict[Cell, Group]:
@@ -108,7 +108,9 @@ def text_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
     They are the long runs' where N is the paper's; groups that are among the given jobs are left out.
     """
     jobs, text = list(jobs), Control()
-    change = {"rules": text.rules, "initial": text.initial, "discount": text.discount}
-    groups = {dataclasses.replace(job.group(), record=is_long(job), **change) for job in jobs}  # type: ignore[arg-type]
+    groups = {
+        dataclasses.replace(job.group(), record=is_long(job), rules=text.rules, parameters=text.parameters)
+        for job in jobs
+    }
     wanted = sorted(groups - {job.group() for job in jobs}, key=Job.identity)
     return [dataclasses.replace(group, agent=agent) for group in wanted for agent in range(agents)]

@@ -1,164 +1,219 @@
-"""What the paper claims against what we measured: a verdict on each line of claims.toml.
+"""What the paper claims against what we measured: verdicts on each line of claims.toml.
 
-A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`) and has one of five ways
-to judge it (`JUDGES`):
+A claim names groups of agents and a kind.  Its kind measures one quantity on them (`MEASURES`), and the claim says
+where that quantity should lie:
 
-- *agree* (number, level, count): the paper's Welch test, or Fisher's for counts.  No difference at 5 %: holds.  A
-  difference that survives Holm's correction over all claims: differs.  One that does not: inconclusive.
-- *exceed* (order): each group named is below, significantly after Holm's correction; one significantly above: differs.
-- *keep_order* (same order): pairs significant on both systems with one sign, or on neither.
-- *within* (spread, lost, ratio, mean, crossing): the 95 % interval lies in the range that the claim is read as, outside
-  of it, or across its border.
-- *gain*: significant, and the paper's value lies in our 95 % interval.
+- an *equality* (number, level, levels, count): the difference lies within a margin of zero, 10 % of the paper's value
+  (of the agents, for a count) unless the claim gives another: two one-sided tests;
+- an *order* (order, same order): the difference lies above zero;
+- a *range* (spread, lost, ratio, mean, share, gain, crossing): it lies in the range that the claim is read as.
 
-Verdicts come from whole groups of stored agents at the paper's scale or not at all.
+One standard for all: a claim **holds** if every bound is shown to be kept, it **differs** if the contrary is shown (of
+an equality: that there is a difference, and it is not shown to be within the margin), and it is **undecided** if
+neither is.  "Shown" is a two-sided p below 5 % after Holm's correction over the claims of the same family, which is the
+table, figure or section of the paper that they stand in (`place`).  Without the correction that is: the 95 % interval
+lies inside, or it excludes what is claimed.
+
+Every claim has two verdicts, **as written** from the experiment that the text describes and **as run** from the reading
+of it that fits the paper's numbers best (`spaql.paper.audit.readings`), which differs from the text on Pendulum alone.
+They come from whole groups of stored agents at the paper's scale, or there are none: **not judged**.
 """
 
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE, Claim, load_claims
+from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups
-from spaql.paper.audit.measures import MEASURES, Measured, summary_p
+from spaql.paper.audit.measures import MEASURES, Measured
+from spaql.paper.audit.readings import TEXT, best_reading, reading_groups
 from spaql.paper.statistics import holm
 
+EQUALITIES = ("number", "level", "levels", "count")
+ORDERS = ("order", "same order")
+MARGIN = 0.1  # of the paper's value
 
-def agree(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
-    """No difference by the paper's own criterion; a difference that survives the correction; or neither."""
-    if found.p[0] >= 0.05:
-        return HOLDS, ""
-    return (DIFFERS, direction(found.signs[0])) if corrected[0] < 0.05 else (INCONCLUSIVE, "")
-
-
-def exceed(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
-    """All below, some above, or some too near to tell."""
-    if any(p < 0.05 and sign < 0 for p, sign in zip(corrected, found.signs, strict=True)):
-        return DIFFERS, "down"
-    return (HOLDS, "") if all(p < 0.05 for p in corrected) else (INCONCLUSIVE, "")
+Bounds = tuple[float, float]
 
 
-def keep_order(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
-    """Every pair significant on both systems with one sign, or on neither; a pair reversed; or a pair on one only."""
-    pairs = np.where(np.array(corrected) < 0.05, np.sign(found.signs), 0.0).reshape(-1, 2)
-    if np.any(pairs.prod(axis=1) < 0):
-        return DIFFERS, "reversed"
-    return (HOLDS, "") if np.all(pairs[:, 0] == pairs[:, 1]) else (INCONCLUSIVE, "")
+def bounds(claim: Claim, found: Measured, scale: float = 1.0) -> tuple[Bounds, Bounds]:
+    """Return where a claim's quantity should lie, and outside of what it refutes the claim.
 
-
-def within(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
-    """The whole interval in the range, outside of it, or across its border."""
+    A scale makes margins, and ranges that are readings of vague words, so many times as wide.
+    """
+    if claim.kind in EQUALITIES:
+        margin = scale * (claim.margin if np.isfinite(claim.margin) else MARGIN * abs(found.reference))
+        return (-margin, margin), (0.0, 0.0)
+    if claim.kind in ORDERS:
+        return (0.0, np.inf), (0.0, np.inf)
     low, high = claim.range
-    if low <= found.ours.low and found.ours.high <= high:
-        return HOLDS, ""
-    if found.ours.low > high:
-        return DIFFERS, "up"
-    return (DIFFERS, "down") if found.ours.high < low else (INCONCLUSIVE, "")
+    if not claim.defined:
+        low, high = widened(low, high, scale)
+    return (low, high), (0.0, 0.0) if claim.significance else (low, high)
 
 
-def gained(claim: Claim, found: Measured, corrected: list[float]) -> tuple[str, str]:
-    """Significant and as much as the paper's; another amount; or not to be told from nothing."""
-    if not found.ours.low <= claim.paper <= found.ours.high:
-        return DIFFERS, direction(found.ours.mean - claim.paper)
-    return (HOLDS, "") if corrected[0] < 0.05 else (INCONCLUSIVE, "")
+def widened(low: float, high: float, scale: float) -> Bounds:
+    """Return a range so many times as wide around its middle; of one with a single end, the end multiplied."""
+    if np.isinf(low):
+        return low, high * scale
+    if np.isinf(high):
+        return low / scale, high
+    middle, half = (low + high) / 2, scale * (high - low) / 2
+    return middle - half, middle + half
 
 
-def direction(difference: float) -> str:
-    """Return the word for a sign."""
-    return "up" if difference > 0 else "down"
+def weigh(found: Measured, inside: Bounds, null: Bounds) -> tuple[float, float]:
+    """Return two p-values, both two-sided: small ones show that a quantity lies inside, and that it lies outside."""
 
+    def below(tails: Any, bound: float) -> float:
+        return 0.0 if bound == -np.inf else 1.0 if bound == np.inf else tails.below(bound)
 
-JUDGES: dict[str, Callable[[Claim, Measured, list[float]], tuple[str, str]]] = {
-    "number": agree,
-    "level": agree,
-    "count": agree,
-    "order": exceed,
-    "same order": keep_order,
-    "gain": gained,
-    "spread": within,
-    "lost": within,
-    "ratio": within,
-    "mean": within,
-    "crossing": within,
-}
+    def above(tails: Any, bound: float) -> float:
+        return 0.0 if bound == np.inf else 1.0 if bound == -np.inf else tails.above(bound)
 
-
-def judge(claims: Iterable[Claim], groups: Mapping[Key, Group]) -> pd.DataFrame:
-    """Return the frame of `verdicts` for these claims from these groups of agents."""
-    claims = list(claims)
-    reported = judge_all(claims, groups, lambda claim: claim.column)
-    on_rewards = [c for c in claims if c.column == "rewards" and c.kind not in ("crossing", "untested")]
-    fresh = judge_all(on_rewards, groups, lambda claim: "fresh")
-    rows = []
-    for claim in claims:
-        found, p, p_holm, verdict, way, reason = reported[claim.id]
-        again = fresh.get(claim.id)
-        # The paper's numbers are of the best so far, so a number on fresh episodes is no comparison with them.
-        survives = again.verdict if again and claim.kind != "number" else ""
-        rows.append(
-            {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
-            | {"said": said(claim, claims)}
-            | dict(zip(("ours", "low", "high"), found.ours if found else (np.nan,) * 3, strict=True))
-            | {"test": found.test if found else "", "p": p, "p_holm": p_holm}
-            | {"effect": found.effect if found else np.nan, "verdict": verdict, "direction": way}
-            | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}
-            | {"fresh": again.found.ours.mean if again and again.found else np.nan, "fresh_verdict": survives}
-        )
-    return pd.DataFrame(rows)
+    kept = max(max(below(t, inside[0]), above(t, inside[1])) for t in found.tails)
+    left = len(found.tails) * min(min(above(t, null[0]), below(t, null[1])) for t in found.tails)
+    return min(1.0, 2 * kept), min(1.0, 2 * left)
 
 
 class Judged(NamedTuple):
     """A claim's measurement and verdict."""
 
     found: Measured | None
-    p: float
-    p_holm: float
-    verdict: str
-    direction: str
-    reason: str
+    p_for: float = np.nan  # that it is so, after Holm's correction in its family
+    p_against: float = np.nan  # that it is not
+    verdict: str = NOT_JUDGED
+    direction: str = ""
+    reason: str = ""
 
 
-def judge_all(claims: list[Claim], groups: Mapping[Key, Group], column: Callable[[Claim], str]) -> dict[str, Judged]:
-    """Measure all claims, correct all their p-values together, and judge them."""
-    measured: dict[str, Measured] = {}
-    judged: dict[str, Judged] = {}
+def measure(claims: Iterable[Claim], groups: Mapping[Key, Group], column: str = "") -> dict[str, Measured | str]:
+    """Return what these groups have for each claim, in its own column or another one, or why there is nothing."""
+    found: dict[str, Measured | str] = {}
     for claim in claims:
         try:
-            if claim.kind == "untested":
-                raise MissingError(claim.reason)
-            measured[claim.id] = MEASURES[claim.kind](claim, groups, column(claim))
+            found[claim.id] = MEASURES[claim.kind](claim, groups, column or claim.column)
         except MissingError as missing:
-            judged[claim.id] = Judged(None, np.nan, np.nan, NOT_COMPARABLE, "", str(missing))
-    corrected = iter(holm([p for found in measured.values() for p in found.p]))
+            found[claim.id] = str(missing)
+    return found
+
+
+def decide(claims: Iterable[Claim], measured: Mapping[str, Measured | str], scale: float = 1.0) -> dict[str, Judged]:
+    """Judge measured claims, with p-values corrected family by family; for the scale see `bounds`."""
+    judged: dict[str, Judged] = {}
+    families: dict[str, list[tuple[Claim, Measured]]] = {}
     for claim in claims:
-        if found := measured.get(claim.id):
-            own = [next(corrected) for _ in found.p]
-            verdict, way = JUDGES[claim.kind](claim, found, own)
-            p, p_holm = max(found.p, default=np.nan), max(own, default=np.nan)
-            judged[claim.id] = Judged(found, p, p_holm, verdict, way, "")
+        found = measured[claim.id]
+        if isinstance(found, str):
+            judged[claim.id] = Judged(None, reason=found)
+        else:
+            families.setdefault(claim.place, []).append((claim, found))
+    for family in families.values():
+        shown, refuted = zip(*(weigh(found, *bounds(claim, found, scale)) for claim, found in family), strict=True)
+        for (claim, found), p_for, p_against in zip(family, holm(shown), holm(refuted), strict=True):
+            verdict = HOLDS if p_for < 0.05 else DIFFERS if p_against < 0.05 else UNDECIDED
+            way = direction(claim, found) if verdict == DIFFERS else ""
+            judged[claim.id] = Judged(found, p_for, p_against, verdict, way)
     return judged
+
+
+def direction(claim: Claim, found: Measured) -> str:
+    """Return the word for where a quantity lies that refutes a claim: ours is "up" or "down" from there."""
+    if claim.kind == "same order":
+        return "reversed"
+    if claim.kind in ORDERS:
+        return "down"
+    if found.difference is not None:
+        return "up" if found.difference.mean > 0 else "down"
+    return "up" if claim.significance or found.ours.mean > claim.range[1] else "down"
+
+
+def judge(
+    claims: Iterable[Claim], groups: Mapping[Key, Group], as_run: Mapping[Key, Group] | None = None
+) -> pd.DataFrame:
+    """Return the frame of `verdicts` for these claims from these groups, and from those of the best reading."""
+    claims = list(claims)
+    measured = measure(claims, groups)
+    written = decide(claims, measured)
+    run = written if as_run is None else decide(claims, measure(claims, as_run))
+    scaled = {name: decide(claims, measured, scale) for name, scale in (("half", 0.5), ("double", 2.0))}
+    # The paper's numbers are of the best so far, so a number on fresh episodes is no comparison with them.
+    on_rewards = [claim for claim in claims if claim.column == "rewards" and claim.kind not in ("crossing", "number")]
+    fresh = decide(on_rewards, measure(on_rewards, groups, "fresh"))
+    rows = []
+    for claim in claims:
+        found, p_for, p_against, verdict, way, reason = written[claim.id]
+        again, other = fresh.get(claim.id), run[claim.id]
+        rows.append(
+            {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
+            | {"said": said(claim, claims)}
+            | spelt("", found)
+            | {"test": found.test if found else "", "allowed": allowed(claim, found) if found else ""}
+            | {"p_for": p_for, "p_against": p_against, "effect": found.effect if found else np.nan}
+            | {"verdict": verdict, "direction": way}
+            | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}
+            | spelt("run_", other.found)
+            | {"run_verdict": other.verdict, "run_direction": other.direction, "run_reason": other.reason}
+            | {name: judged[claim.id].verdict for name, judged in scaled.items()}
+            | {"vague": claim.kind not in ORDERS and not claim.defined}
+            | dict(zip(("paper", "paper_half"), printed(claim, claims), strict=True))
+            | {"fresh": again.found.ours.mean if again and again.found else np.nan}
+            | {"fresh_verdict": again.verdict if again else ""}
+        )
+    return pd.DataFrame(rows)
+
+
+def spelt(before: str, found: Measured | None) -> dict[str, float]:
+    """Return the columns of our value with the ends of its interval, and of its distance from the paper's."""
+    names = ("ours", "low", "high", "apart", "apart_low", "apart_high")
+    nothing = (np.nan,) * 3
+    values = (*found.ours, *(found.difference or nothing)) if found else (*nothing, *nothing)
+    return {f"{before}{name}": value for name, value in zip(names, values, strict=True)}
+
+
+def allowed(claim: Claim, found: Measured) -> str:
+    """Return in few words where a claim's quantity should lie."""
+    (low, high), _ = bounds(claim, found)
+    if claim.kind in ORDERS:
+        return "above 0"
+    if claim.kind in EQUALITIES:
+        return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {high:,.3g}"
+    if np.isinf(high):
+        return f"at least {low:g}"
+    return f"at most {high:g}" if np.isinf(low) else f"{low:g} to {high:g}"
+
+
+def printed(claim: Claim, claims: Iterable[Claim]) -> tuple[float, float]:
+    """Return the paper's value with its half-interval: a number, or the difference of two of its tables.
+
+    Of an order that is the smallest difference, with the half-interval of independent means.
+    """
+    if not np.isnan(claim.paper):
+        return claim.paper, claim.half
+    table = {c.group: (c.paper, c.half) for c in claims if c.kind == "number" and c.column == claim.column}
+    others = claim.below or (claim.other,)
+    if claim.kind not in ("order", "level") or any(name not in table for name in (claim.group, *others)):
+        return np.nan, np.nan
+    value, half = table[claim.group]
+    return min((value - table[other][0], float(np.hypot(half, table[other][1]))) for other in others)
 
 
 def said(claim: Claim, claims: Iterable[Claim]) -> str:
     """Return the paper's value in words: its number, or what its tables give for two groups."""
-    if claim.kind == "number":
-        return f"{claim.paper:,.2f} ± {claim.half:.2f}"
+    value, half = printed(claim, claims)
     if claim.kind == "count":
         return f"{claim.paper} of {AGENTS}"
-    if not np.isnan(claim.paper):
-        return f"about {claim.paper:g}"
-    table = {c.group: (c.paper, c.half) for c in claims if c.kind == "number" and c.column == claim.column}
-    pairs = [(claim.group, other) for other in claim.below or (claim.other,)] if claim.group else []
-    if not pairs or not all(name in table for pair in pairs for name in pair):
-        return "in words" if claim.kind != "untested" else "a picture"
-    if claim.kind == "ratio":
-        return f"{table[pairs[0][0]][0] / table[pairs[0][1]][0]:.1f} times"
-    one, other = min(pairs, key=lambda pair: table[pair[0]][0] - table[pair[1]][0])
-    return f"{table[one][0] - table[other][0]:+.2f}, p = {summary_p(*table[one], *table[other]):.0e}"
+    if np.isfinite(half):
+        return f"{value:{'' if claim.kind == 'number' else '+'},.2f} ± {half:.2f}"
+    table = {c.group: c.paper for c in claims if c.kind == "number" and c.column == claim.column}
+    if claim.kind == "ratio" and {claim.group, claim.other} <= table.keys():
+        return f"{table[claim.group] / table[claim.other]:.1f} times"
+    return "in words" if np.isnan(value) else f"about {value:,g}"
 
 
 def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
@@ -173,29 +228,42 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
     -------
     frame
         Columns id, place, statement, kind; `said`, the paper's value; `ours` with `low` and `high`, the ends of
-        its 95 % interval; `test`, `p` (the greatest or only one), `p_holm` and `effect`; `verdict`, `direction` and
-        `why`; and where the claim is about rewards at the end of training the same quantity on fresh episodes,
-        `fresh`, with the verdict it would get, `fresh_verdict`.
+        its 95 % interval; of an equality `apart`, how far it is from the paper's, with `apart_low` and `apart_high`;
+        `test`, `allowed` (where the claim says it lies) and `effect`; `p_for` and `p_against`, corrected; `verdict`,
+        `direction` and `why`; the same under the reading that fits best, `run_ours` to `run_verdict`; `half` and
+        `double`, the verdicts if the margin or the range of vague words were half or twice as wide; and where the
+        claim is about rewards at the end of training the quantity on fresh episodes, `fresh`, with the verdict it
+        would get, `fresh_verdict`.  `frame.attrs["reading"]` is the name of the reading.
 
     Examples
     --------
     >>> verdicts().verdict.value_counts()
     """
-    return judge(load_claims(), load_groups(store))
+    store = Path(store) if store else None
+    groups = load_groups(store)
+    try:
+        reading = best_reading(store)
+    except MissingError:
+        reading = TEXT
+    frame = judge(load_claims(), groups, None if reading == TEXT else reading_groups(reading, store))
+    frame.attrs["reading"] = reading
+    return frame
 
 
-def counts(frame: pd.DataFrame) -> dict[str, int]:
+def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
     """Return how many claims have each verdict, in one order."""
-    return {name: int((frame.verdict == name).sum()) for name in (HOLDS, DIFFERS, INCONCLUSIVE, NOT_COMPARABLE)}
+    return {name: int((frame[column] == name).sum()) for name in VERDICTS}
 
 
 def summary(frame: pd.DataFrame) -> str:
-    """Return the count of verdicts as a line."""
-    found = counts(frame)
-    return (
-        f"{len(frame)} claims: {found[HOLDS]} hold, {found[DIFFERS]} differ, {found[INCONCLUSIVE]} inconclusive, "
-        f"{found[NOT_COMPARABLE]} not comparable."
-    )
+    """Return the counts of verdicts as a line."""
+    written, run = counts(frame), counts(frame, "run_verdict")
+
+    def words(found: dict[str, int]) -> str:
+        left = f", {found[NOT_JUDGED]} not judged" if found[NOT_JUDGED] else ""
+        return f"{found[HOLDS]} hold, {found[DIFFERS]} differ, {found[UNDECIDED]} undecided{left}"
+
+    return f"{len(frame)} claims. As written: {words(written)}. As run: {words(run)}."
 
 
 # What stands before and after the values of a kind, and how many digits they have.
@@ -209,24 +277,32 @@ SHOWN = {
 }
 
 
-def show_ours(row: Any) -> str:
+def show_ours(row: Any, before: str = "") -> str:
     """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
-    if np.isnan(row.ours):
+    ours, low, high = (getattr(row, f"{before}{name}") for name in ("ours", "low", "high"))
+    if np.isnan(ours):
         return "-"
-    before, after, digits = SHOWN.get(row.kind, ("", "", 0 if abs(row.ours) >= 10_000 else 2))
-    interval = "" if np.isnan(row.low) else f" [{row.low:,.{digits}f}, {row.high:,.{digits}f}]"
-    return f"{before}{row.ours:,.{digits}f}{after}{interval}"
+    first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 10_000 else 2))
+    interval = "" if np.isnan(low) else f" [{low:,.{digits}f}, {high:,.{digits}f}]"
+    return f"{first}{ours:,.{digits}f}{last}{interval}"
+
+
+def show_verdict(row: Any, before: str = "") -> str:
+    """Return a verdict with its direction: "differs (up)"."""
+    verdict, way = getattr(row, f"{before}verdict"), getattr(row, f"{before}direction")
+    return f"{verdict} ({way})" if way else verdict
 
 
 def as_text(frame: pd.DataFrame) -> str:
-    """Return the table of verdicts as text of at most 120 columns, place by place, with the count at the end."""
-    lines = [f"{'claim':<33}{'paper':<25}{'ours [95 %]':<35}{'p (Holm)':<11}verdict"]
+    """Return the table of verdicts as text of at most 120 columns, place by place, with the counts at the end."""
+    lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}as run"]
     for place, rows in frame.groupby("place", sort=False):
         lines += ["", str(place)]
         for row in rows.itertuples():
-            p = "" if np.isnan(row.p_holm) else f"{row.p_holm:.2g}"
-            verdict = f"{row.verdict} ({row.direction})" if row.direction else row.verdict
-            lines.append(f"  {row.id:<31}{row.said:<25}{show_ours(row):<35}{p:<11}{verdict}")
-            if row.why:
-                lines += textwrap.wrap(row.why, 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
+            verdicts = f"{show_verdict(row):<15}{show_verdict(row, 'run_')}"
+            lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{verdicts}")
+            run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
+            absent = f"As run: {row.run_reason}." if row.run_reason not in ("", row.why) else ""
+            reasons = filter(None, (row.why, run, absent))
+            lines += textwrap.wrap(" ".join(reasons), 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join([*lines, "", summary(frame)])

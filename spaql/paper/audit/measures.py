@@ -1,4 +1,4 @@
-"""Measuring: for each kind of claim one quantity with its interval and the tests that judge it."""
+"""Measuring: for each kind of claim a quantity with its interval, and how far from it the truth may be."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,18 +8,49 @@ from scipy import optimize, stats
 
 from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, pooled, select
-from spaql.paper.statistics import bootstrap_weights, percentile_interval, welch
+from spaql.paper.statistics import bootstrap_weights, percentile_interval, student_interval, welch
 from spaql.policies.interval import Interval, paper_interval
 
 
-class Measured(NamedTuple):
-    """A quantity with its interval, the tests that judge it, and how it was tested."""
+class Tails(NamedTuple):
+    """The one-sided p-values of a quantity against a bound."""
 
-    ours: Interval
+    below: Callable[[float], float]  # of "it is at most this": small means shown to be above the bound
+    above: Callable[[float], float]  # of "it is at least this": small means shown to be below it
+
+
+class Measured(NamedTuple):
+    """A quantity with its interval, and the p-values of whatever is said of it."""
+
+    ours: Interval  # as it is shown
     test: str
-    p: tuple[float, ...] = ()
-    signs: tuple[float, ...] = ()  # of the difference that each p is of: positive is ours, or the first group
+    tails: tuple[Tails, ...]  # of each comparison that the claim makes: all must be as it says
+    reference: float = np.nan  # what the margin of an equality is a part of
     effect: float = np.nan
+    difference: Interval | None = None  # of an equality: from what it should be equal to
+
+
+def student(estimate: float, error: float, freedom: float) -> Tails:
+    """Return the tails of an estimate with a standard error, by Student's distribution."""
+    if error == 0.0:  # no doubt at all
+        return Tails(lambda bound: float(estimate <= bound), lambda bound: float(estimate >= bound))
+    return Tails(
+        lambda bound: float(stats.t.sf((estimate - bound) / error, freedom)),
+        lambda bound: float(stats.t.cdf((estimate - bound) / error, freedom)),
+    )
+
+
+def resampled_tails(resampled: np.ndarray) -> Tails:
+    """Return the tails of a quantity by the bootstrap: the shares of its resamples on either side."""
+    least = 1 / (resampled.size + 1)
+    return Tails(
+        lambda bound: max(least, float(np.mean(resampled <= bound))),
+        lambda bound: max(least, float(np.mean(resampled >= bound))),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Equalities: of a number of the paper's tables, of two groups, of counts
 
 
 def summary_std(half: float, n: int) -> float:
@@ -27,82 +58,198 @@ def summary_std(half: float, n: int) -> float:
     return half / 1.96 * np.sqrt(n) * np.sqrt(n / (n - 1))
 
 
+def welch_error(first: float, second: float, n: int, m: int) -> tuple[float, float]:
+    """Return the standard error and the degrees of freedom of Welch's test, from two standard deviations."""
+    one, other = first**2 / n, second**2 / m
+    if one + other == 0.0:
+        return 0.0, np.inf
+    return np.sqrt(one + other), (one + other) ** 2 / (one**2 / (n - 1) + other**2 / (m - 1))
+
+
 def measure_number(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare our mean with the paper's, by Welch's test from its summary; the effect is in standard deviations."""
     values = pooled(groups, claim.group, column)
-    std = summary_std(claim.half, AGENTS)
-    difference = values.mean() - claim.paper
-    scale = np.sqrt((std**2 + values.var(ddof=1)) / 2)
-    half = paper_interval(values).high - values.mean()
-    p = summary_p(claim.paper, claim.half, values.mean(), half, values.size)
-    return Measured(paper_interval(values), "Welch", (p,), (difference,), difference / scale)
+    theirs, ours = summary_std(claim.half, AGENTS), float(values.std(ddof=1))
+    difference = float(values.mean() - claim.paper)
+    error, freedom = welch_error(ours, theirs, values.size, AGENTS)
+    effect = difference / np.sqrt((theirs**2 + ours**2) / 2)
+    half = stats.t.ppf(0.975, freedom) * error
+    return Measured(
+        paper_interval(values), "Welch", (student(difference, error, freedom),), claim.paper, effect,
+        Interval(difference, difference - half, difference + half),
+    )  # fmt: skip
 
 
 def summary_p(first: float, first_half: float, second: float, second_half: float, n: int = AGENTS) -> float:
     """Return the p of Welch's test between the paper's mean and another of n agents, both with half-intervals."""
-    stds = summary_std(first_half, AGENTS), summary_std(second_half, n)
-    if stds == (0.0, 0.0):
-        return float(first == second)
-    return float(stats.ttest_ind_from_stats(first, stds[0], AGENTS, second, stds[1], n, equal_var=False).pvalue)
+    error, freedom = welch_error(summary_std(first_half, AGENTS), summary_std(second_half, n), AGENTS, n)
+    return two_sided(student(first - second, error, freedom))
+
+
+def two_sided(tails: Tails) -> float:
+    """Return the p-value of "it is zero"."""
+    return min(1.0, 2 * min(tails.below(0.0), tails.above(0.0)))
 
 
 def measure_level(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Compare two groups."""
-    return compare(groups, claim.group, claim.other, column)
+    return compare(pooled(groups, claim.group, column), pooled(groups, claim.other, column))
 
 
-def compare(groups: Mapping[Key, Group], one: str, other: str, column: str) -> Measured:
-    """Compare two groups; the effect is the probability that an agent of the first beats one of the second."""
-    compared = welch(pooled(groups, one, column), pooled(groups, other, column))
+def measure_levels(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
+    """Compare each of several groups with another; shown is the farthest."""
+    other = pooled(groups, claim.other, column)
+    found = [compare(group.column(column), other) for group in select(groups, claim.group)]
+    farthest = max(found, key=lambda one: abs(one.ours.mean))
+    return farthest._replace(tails=tuple(tails for one in found for tails in one.tails))
+
+
+def compare(one: np.ndarray, other: np.ndarray) -> Measured:
+    """Compare two groups; the effect is the probability that an agent of the first beats one of the second.
+
+    Where one of them is constant, Welch's test takes the other's spread for both: the bootstrap has the interval then,
+    and permutations say whether there is a difference.
+    """
+    compared = welch(one, other)
     ours = Interval(compared.difference, compared.low, compared.high)
-    return Measured(ours, "Welch", (compared.p,), (compared.difference,), compared.improvement)
+    if (one.std() == 0.0) != (other.std() == 0.0):
+        ours, tails = permuted(one, other)
+        return Measured(ours, "permutations", (tails,), float(other.mean()), compared.improvement, ours)
+    error, freedom = welch_error(float(one.std(ddof=1)), float(other.std(ddof=1)), one.size, other.size)
+    tails = student(compared.difference, error, freedom)
+    return Measured(ours, "Welch", (tails,), float(other.mean()), compared.improvement, ours)
 
 
-def measure_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
-    """Compare a group with each that should be below; shown is the nearest of them."""
-    found = [compare(groups, claim.group, other, column) for other in claim.below]
-    nearest = min(found, key=lambda one: one.ours.mean)
-    return nearest._replace(p=sum((one.p for one in found), ()), signs=sum((one.signs for one in found), ()))
-
-
-def measure_same_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
-    """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both."""
-    found = [
-        [
-            compare(groups, f"xi, {system}, {one}, all", f"xi, {system}, {other}, all", column)
-            for system in claim.systems
-        ]
-        for one, other in claim.pairs
-    ]
-    same = sum(np.sign(a.ours.mean) == np.sign(b.ours.mean) for a, b in found)
-    p, signs = (tuple(getattr(one, name)[0] for pair in found for one in pair) for name in ("p", "signs"))
-    return Measured(Interval(same, np.nan, np.nan), "Welch, pairs", p, signs, same / len(found))
+def permuted(one: np.ndarray, other: np.ndarray) -> tuple[Interval, Tails]:
+    """Return the difference of two means: by permutations whether there is one, by the bootstrap how great it is."""
+    rng = np.random.default_rng(0)
+    difference = one.mean() - other.mean()
+    both = rng.permuted(np.tile(np.concatenate((one, other)), (9999, 1)), axis=1)
+    drawn = both[:, : one.size].mean(axis=1) - both[:, one.size :].mean(axis=1)
+    tiny = 1e-9 * max(1.0, abs(difference))
+    beyond = drawn >= difference - tiny, drawn <= difference + tiny
+    higher, lower = ((np.sum(side) + 1) / (len(drawn) + 1) for side in beyond)
+    resampled = bootstrap_weights(rng, one.size) @ one - bootstrap_weights(rng, other.size) @ other
+    far = resampled_tails(resampled)
+    tails = Tails(
+        lambda bound: float(higher) if bound == 0.0 else far.below(bound),
+        lambda bound: float(lower) if bound == 0.0 else far.above(bound),
+    )
+    return percentile_interval(difference, resampled), tails
 
 
 def measure_count(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
-    """Compare how many agents reach a threshold with the paper's number, by Fisher's exact test."""
+    """Compare how many agents reach a threshold with the paper's number."""
     return count_reached(claim, pooled(groups, claim.group, column))
 
 
 def count_reached(claim: Claim, values: np.ndarray) -> Measured:
-    """Compare how many of these values reach a claim's threshold with the paper's number."""
+    """Compare the share of these values that reach a claim's threshold with the paper's, by Newcombe's interval."""
     reached, n = int(np.sum(values >= claim.threshold)), values.size
-    p = stats.fisher_exact([[reached, n - reached], [claim.paper, AGENTS - claim.paper]]).pvalue
     low, high = stats.binomtest(reached, n).proportion_ci()
-    sign = reached / n - claim.paper / AGENTS
-    return Measured(Interval(reached, n * low, n * high), "Fisher", (float(p),), (sign,))
+    ours = Interval(reached, n * low, n * high)
+    counts = reached, n, int(claim.paper), AGENTS
+    difference = reached / n - claim.paper / AGENTS
+    found = Interval(difference, *newcombe(*counts, stats.norm.ppf(0.975)))
+    return Measured(ours, "Newcombe", (newcombe_tails(*counts),), 1.0, difference, found)
+
+
+def wilson(count: int, n: int, z: float) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a share, z standard deviations to either side."""
+    middle, half = count + z**2 / 2, z * np.sqrt(count * (n - count) / n + z**2 / 4)
+    return (middle - half) / (n + z**2), (middle + half) / (n + z**2)
+
+
+def newcombe(count: int, n: int, other: int, m: int, z: float) -> tuple[float, float]:
+    """Return the ends of Newcombe's interval of the difference of two shares."""
+    (low, high), (other_low, other_high) = wilson(count, n, z), wilson(other, m, z)
+    p, q = count / n, other / m
+    down, up = np.hypot(p - low, other_high - q), np.hypot(high - p, q - other_low)
+    return p - q - down, p - q + up
+
+
+def newcombe_tails(count: int, n: int, other: int, m: int) -> Tails:
+    """Return the tails of a difference of shares: how wide Newcombe's interval must be to have the bound at its end."""
+    difference = count / n - other / m
+
+    def below(bound: float) -> float:
+        end = 0 if difference > bound else 1
+
+        def excess(z: float) -> float:
+            return newcombe(count, n, other, m, z)[end] - bound
+
+        if difference == bound:
+            return 0.5
+        widest = 40.0
+        z = optimize.brentq(excess, 0.0, widest) if excess(0.0) * excess(widest) < 0 else widest
+        return float(stats.norm.sf(z) if difference > bound else stats.norm.cdf(z))
+
+    return Tails(below, lambda bound: 1.0 - below(bound))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Orders
+
+
+def measure_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
+    """Compare a group with each that should be below; shown is the nearest of them."""
+    one = pooled(groups, claim.group, column)
+    found = [compare(one, pooled(groups, other, column)) for other in claim.below]
+    nearest = min(found, key=lambda each: each.ours.mean)
+    return nearest._replace(tails=tuple(tails for each in found for tails in each.tails), difference=None)
+
+
+def measure_same_order(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
+    """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both.
+
+    A pair is in the same order if its sign is shown on both systems, or if on both it is shown to be level, within
+    10 %; and it is reversed if opposite signs are shown.  Its tails are those of a number that should be above zero.
+    """
+    found = [
+        [compare(*(pooled(groups, f"xi, {system}, {name}, all", column) for name in pair)) for system in claim.systems]
+        for pair in claim.pairs
+    ]
+    same = sum(np.sign(a.ours.mean) == np.sign(b.ours.mean) for a, b in found)
+    tails = tuple(pair_tails(*pair) for pair in found)
+    return Measured(Interval(same, np.nan, np.nan), "Welch, pairs", tails, effect=same / len(found))
+
+
+def pair_tails(one: Measured, other: Measured) -> Tails:
+    """Return the tails of "a pair is in the same order on both systems"."""
+    (first,), (second,) = one.tails, other.tails
+    both_up, both_down = max(first.below(0), second.below(0)), max(first.above(0), second.above(0))
+    apart = min(max(first.below(0), second.above(0)), max(first.above(0), second.below(0)))
+    near = (each.tails[0] for each in (one, other))
+    margins = (0.1 * abs(each.reference) for each in (one, other))
+    level = max(max(t.below(-margin), t.above(margin)) for t, margin in zip(near, margins, strict=True))
+    same = min(1.0, 3 * min(both_up, both_down, level))  # one of three ways to be in the same order
+    return Tails(lambda bound: same, lambda bound: min(1.0, 2 * apart))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Quantities that should lie in a range
 
 
 def measure_gain(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a difference of means, with Welch's interval."""
-    return measure_level(claim, groups, column)
+    return measure_level(claim, groups, column)._replace(difference=None)
 
 
 def measure_mean(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a mean, with Student's interval."""
     values = pooled(groups, claim.group, column)
-    half = stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
-    return Measured(Interval(values.mean(), values.mean() - half, values.mean() + half), "t interval")
+    tails = student(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
+    return Measured(student_interval(values), "Student", (tails,))
+
+
+def measure_share(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
+    """Measure the share of agents of which something is so, with Clopper and Pearson's interval."""
+    values = pooled(groups, claim.group, column)
+    count, n = int(values.sum()), values.size
+    tails = Tails(
+        lambda bound: float(stats.binom.sf(count - 1, n, bound)), lambda bound: float(stats.binom.cdf(count, n, bound))
+    )
+    return Measured(Interval(count / n, *stats.binomtest(count, n).proportion_ci()), "binomial", (tails,))
 
 
 def measure_spread(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
@@ -112,75 +259,88 @@ def measure_spread(claim: Claim, groups: Mapping[Key, Group], column: str) -> Me
     """
     samples = [group.column(column) for group in select(groups, claim.group)]
     k, n = len(samples), sum(sample.size for sample in samples)
-    test = stats.f_oneway(*samples)
+    statistic = float(stats.f_oneway(*samples).statistic)
 
-    def noncentrality(level: float) -> float:
-        def excess(nc: float) -> float:
-            return stats.ncf.cdf(test.statistic, k - 1, n - k, nc) - level
+    def below(f: float) -> float:
+        return float(stats.ncf.sf(statistic, k - 1, n - k, n * f**2) if f > 0 else stats.f.sf(statistic, k - 1, n - k))
 
-        if excess(0.0) <= 0.0:
+    def end(level: float) -> float:
+        if below(0.0) >= level:
             return 0.0
-        bracket = 1.0
-        while excess(bracket) > 0.0:
-            bracket *= 2.0
-        return optimize.brentq(excess, 0.0, bracket)
+        highest = 1.0
+        while below(highest) < level:
+            highest *= 2.0
+        return optimize.brentq(lambda f: below(f) - level, 0.0, highest)
 
-    estimate = max(0.0, (k - 1) * (test.statistic - 1.0))
-    f = [float(np.sqrt(nc / n)) for nc in (estimate, noncentrality(0.975), noncentrality(0.025))]
-    return Measured(Interval(*f), "Cohen's f", effect=f[0])
+    f = float(np.sqrt(max(0.0, (k - 1) * (statistic - 1.0)) / n))
+    return Measured(Interval(f, end(0.025), end(0.975)), "Cohen's f", (Tails(below, lambda f: 1 - below(f)),), effect=f)
 
 
 def measure_ratio(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure a ratio of means, with a bootstrap interval."""
-    rng = np.random.default_rng(0)
-    one, other = (pooled(groups, name, column) for name in (claim.group, claim.other))
-    found = percentile_interval(
-        one.mean() / other.mean(),
-        (bootstrap_weights(rng, one.size) @ one) / (bootstrap_weights(rng, other.size) @ other),
+    return bootstrapped(
+        lambda one, other: one / other, [pooled(groups, name, column) for name in (claim.group, claim.other)]
     )
-    return Measured(found, "bootstrap")
 
 
 def measure_lost(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
     """Measure the share of the gain over a floor that a group lacks, compared to another; bootstrap interval."""
+    return bootstrapped(
+        lambda one, other, floor: (other - one) / (other - floor),
+        [pooled(groups, name, column) for name in (claim.group, claim.other, claim.floor)],
+    )
+
+
+def bootstrapped(statistic: Callable[..., Any], samples: list[np.ndarray]) -> Measured:
+    """Measure a function of several groups' means by the bootstrap."""
     rng = np.random.default_rng(0)
-    samples = [pooled(groups, name, column) for name in (claim.group, claim.other, claim.floor)]
-
-    def share(one: Any, other: Any, floor: Any) -> Any:
-        return (other - one) / (other - floor)
-
-    resampled = share(*(bootstrap_weights(rng, sample.size) @ sample for sample in samples))
-    return Measured(percentile_interval(share(*(sample.mean() for sample in samples)), resampled), "bootstrap")
+    resampled = statistic(*(bootstrap_weights(rng, sample.size) @ sample for sample in samples))
+    found = percentile_interval(statistic(*(sample.mean() for sample in samples)), resampled)
+    return Measured(found, "bootstrap", (resampled_tails(resampled),))
 
 
 def measure_crossing(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:
-    """Measure the first batch after which the mean curve of a group is not below another's."""
+    """Measure the batch from which on the mean curve of a group is not below another's."""
     (one,), (other,) = select(groups, claim.group), select(groups, claim.other)
-    return Measured(first_crossing(one, other), "bootstrap")
+    estimate, resampled = crossing_batches(one, other, lasting=claim.lasting)
+    return Measured(percentile_interval(estimate, resampled), "bootstrap", (resampled_tails(resampled),))
 
 
 def first_crossing(one: Group, other: Group) -> Interval:
     """Return the first batch after which one mean curve is not below another (infinite: none), by bootstrap."""
+    return percentile_interval(*crossing_batches(one, other, lasting=False))
+
+
+def lasting_crossing(one: Group, other: Group) -> Interval:
+    """Return the batch from which on one mean curve stays not below another (infinite: none), by bootstrap."""
+    return percentile_interval(*crossing_batches(one, other, lasting=True))
+
+
+def crossing_batches(one: Group, other: Group, lasting: bool) -> tuple[float, np.ndarray]:
+    """Return the batch at which one mean curve comes up to another, for good or for the first time, and resamples."""
     rng = np.random.default_rng(0)
-    shared = one.batches <= other.batches[-1]  # a shorter run says nothing about what comes after it
+    # A shorter run says nothing about what comes after it, and nobody has learned anything before the first batch.
+    shared = (one.batches <= other.batches[-1]) & (one.batches > 0)
     if not shared.any():
-        return Interval(np.inf, np.inf, np.inf)
-    one = one._replace(curves=one.curves[:, shared], batches=one.batches[shared])
-    at = np.searchsorted(other.batches, one.batches)  # the other group's iteration that has seen as many batches
+        return np.inf, np.full(2, np.inf)
+    batches = one.batches[shared]
+    at = np.searchsorted(other.batches, batches)  # the other group's iteration that has seen as many batches
 
-    def first(above: np.ndarray) -> np.ndarray:
-        return np.where(above.any(axis=-1), one.batches[above.argmax(axis=-1)], np.inf)
+    def place(above: np.ndarray) -> np.ndarray:
+        if lasting:  # what is above from here to the end
+            above = np.flip(np.logical_and.accumulate(np.flip(above, axis=-1), axis=-1), axis=-1)
+        return np.where(above.any(axis=-1), batches[above.argmax(axis=-1)], np.inf)
 
-    means = [
-        (group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in (one.curves, other.curves[:, at])
-    ]
-    estimate, resampled = (first(a >= b) for a, b in zip(*means, strict=True))
-    return percentile_interval(float(estimate), resampled)
+    curves = (one.curves[:, shared], other.curves[:, at])
+    means = [(group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in curves]
+    estimate, resampled = (place(a >= b) for a, b in zip(*means, strict=True))
+    return float(estimate), resampled
 
 
 MEASURES: dict[str, Callable[[Claim, Mapping[Key, Group], str], Measured]] = {
     "number": measure_number,
     "level": measure_level,
+    "levels": measure_levels,
     "count": measure_count,
     "order": measure_order,
     "same order": measure_same_order,
@@ -189,5 +349,6 @@ MEASURES: dict[str, Callable[[Claim, Mapping[Key, Group], str], Measured]] = {
     "lost": measure_lost,
     "ratio": measure_ratio,
     "mean": measure_mean,
+    "share": measure_share,
     "crossing": measure_crossing,
 }

@@ -4,30 +4,22 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 """
 
 import contextlib
-import os
+import dataclasses
 import time
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
+from spaql.paper.audit.readings import TEXT
 from spaql.paper.runs import provenance as origin
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
-from spaql.paper.runs.runner import load_stored, run
+from spaql.paper.runs.runner import run
 from spaql.paper.runs.store import load_origin
-from spaql.paper.studies import SEED, make_jobs, scale_of
+from spaql.paper.studies import LONG_RUNS, SEED, Reading, ReadingsStudy, make_jobs, reading_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
 from spaql.rules import RULES
 
 STARTED = time.perf_counter()
-
-
-def own_store() -> Path:
-    """Return the folder in which runs with other parameters than the published ones are kept.
-
-    The environment variable SPAQL_RUNS names another one than _build/runs.
-    """
-    return Path(os.environ.get("SPAQL_RUNS", (origin.repository() or Path()) / "_build" / "runs")) / "results"
 
 
 def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
@@ -40,11 +32,7 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     workers
         How many to compute at a time; 0 for one per core.
     """
-    jobs = list(jobs)
-    published, missing = load_stored(jobs, origin.default_store(), repair=False)
-    computed = run(missing, workers=workers or None, store=own_store()) if missing else []
-    records = published | {record.job: record for record in computed}
-    return [records[job] for job in jobs]
+    return run(jobs, workers=workers or None)
 
 
 def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
@@ -54,6 +42,31 @@ def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, 
     for algorithm, xi in {"Random": 0, **xis}.items():
         jobs += make_jobs([algorithm], [system], [xi], agents, iterations, evaluations, seed, rules, fresh, record=True)
     return jobs
+
+
+def readings_runs(
+    stored: Mapping[str, float], plan: ReadingsStudy, evaluations: int, seed: int
+) -> dict[str, list[Job]]:
+    """Return the long runs of several readings, with as many root seeds as of each are stored."""
+    found = {}
+    for name, roots in stored.items():
+        same = dataclasses.replace(plan, roots=min(plan.roots, int(roots)), xi_readings=())
+        jobs = text_runs(plan, seed) if name == TEXT else reading_jobs(same, name, seed)
+        found[name] = [dataclasses.replace(job, evaluations=evaluations) for job in jobs]
+    return found
+
+
+def text_runs(plan: ReadingsStudy, seed: int) -> list[Job]:
+    """Return the text's own long runs on the pendulums that readings are about."""
+    systems = [Reading().system(kind) for kind in plan.kinds]
+    size = plan.agents, plan.iterations
+    return [
+        job
+        for system in systems
+        for job in long_jobs(
+            system, dict(LONG_RUNS.xis[system]), *size, LONG_RUNS.evaluations[system], seed, fresh=plan.fresh
+        )
+    ]
 
 
 def trpo_jobs(
@@ -99,7 +112,7 @@ def named_rules(records: Iterable[Record]) -> str:
 
 def stored_source(job: Job) -> dict:
     """Return the provenance of the stored record that `gather` returned, published or not."""
-    for store in (origin.default_store(), own_store()):
+    for store in (origin.default_store(), origin.own_store()):
         with contextlib.suppress(FileNotFoundError, Damaged):
             return load_origin(store, job)
     raise FileNotFoundError(f"{job} is not stored")

@@ -5,6 +5,7 @@ Pages write `{{ name }}` where one of them goes.  Nothing is computed here, only
 
 import importlib.metadata
 import inspect
+import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,18 +16,21 @@ from matplotlib.figure import Figure
 
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims, judge
+from spaql.paper.audit.findings import as_list, findings
 from spaql.paper.bench import markdown
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
+from spaql.paper.runs import provenance
 from spaql.paper.runs import trpo_settings as baseline
 from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LEARNERS, LONG_RUNS, XI_STUDY, paper_jobs
+from spaql.paper.studies import LEARNERS, LONG_RUNS, TRPO_RUNS, XI_STUDY, paper_jobs
+from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
-from spaql.systems import solved_at, title
+from spaql.systems import episode_limit, make_env, solved_at, title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
@@ -164,11 +168,13 @@ def defaults_text() -> str:
 
 
 def trpo_settings() -> Table:
-    """Return TRPO's settings."""
+    """Return TRPO's settings on the paper's systems."""
+    limits = {system: episode_limit(make_env(system)) or 0 for system in TRPO_RUNS.systems}
     columns = {
-        f"{algorithm}, {title(system)}": {name: str(value) for name, value in settings.items()}
-        for algorithm, systems in baseline.SETTINGS.items()
-        for system, settings in systems.items()
+        f"{algorithm}, {title(system)}": {
+            name: str(value) for name, value in baseline.settings_of(algorithm, system, steps).items()
+        }
+        for algorithm, (system, steps) in itertools.product(provenance.TRPO, limits.items())
     }
     frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
     return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)
@@ -212,10 +218,23 @@ def substitutions(folder: Path) -> dict[str, str]:
         name: save_figure(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
         for name, caption in DRAWINGS.items()
     }
+    judged = judge.verdicts()
+    found = findings(judged, records["long"] + records["trpo"])
     shown = title(GLANCE)
     caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
     return drawn | {
-        "claims_summary": f"**{judge.summary(judge.verdicts())}**",
+        "claims_summary": f"**{judge.summary(judged)}**",
+        "findings": as_list(found),
+        "claims_table": audit_tables.verdict_table(
+            judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
+            "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
+        ).myst(),
+        "unchecked_table": audit_tables.unchecked_table(
+            claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"
+        ).myst(),
+        "deviations_table": audit_tables.deviations_table(
+            claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
+        ).myst(),
         "glance_text": glance_text(brief),
         "glance": glance_table(brief).myst(),
         "glance_figure": save_figure(

@@ -5,8 +5,19 @@ colour-blind readers.  Figures are as wide as a column of text, with their panel
 be read on a phone; their background is white, also on a dark page.
 """
 
-from spaql.paper.figures import audit, domains, learned, policies
+from spaql.paper.figures import audit, domains, learned, policies, readings
 from spaql.paper.figures.learning import batches, episodes, learning_curves, xi_effect
 from spaql.paper.figures.style import use_svg
 
-__all__ = ["audit", "batches", "domains", "episodes", "learned", "learning_curves", "policies", "use_svg", "xi_effect"]
+__all__ = [
+    "audit",
+    "batches",
+    "domains",
+    "episodes",
+    "learned",
+    "learning_curves",
+    "policies",
+    "readings",
+    "use_svg",
+    "xi_effect",
+]

@@ -5,18 +5,18 @@ import pandas as pd
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, INCONCLUSIVE, NOT_COMPARABLE
+from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.figures.style import legend_above, name_panel, new_figure
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.systems import title
 
 # Every verdict has a shape and a colour; the colours stay apart in grey.
-VERDICTS = {
+MARKS = {
     HOLDS: ("o", "#00664b"),
     DIFFERS: ("X", "#d55e00"),
-    INCONCLUSIVE: ("D", "#e6b84a"),
-    NOT_COMPARABLE: ("_", "#8c8c8c"),
+    UNDECIDED: ("D", "#e6b84a"),
+    NOT_JUDGED: ("_", "#8c8c8c"),
 }
 
 HYPOTHESES = {  # torque, starts: colour, marker
@@ -27,24 +27,38 @@ HYPOTHESES = {  # torque, starts: colour, marker
 }
 
 
-def verdict_map(frame: pd.DataFrame) -> Figure:
-    """Show the verdict on every claim, one row per claim in the order of the table."""
-    figure, grid = new_figure(1, height=0.195 * len(frame))
+def forest(frame: pd.DataFrame) -> Figure:
+    """Show the paper's numbers that have an interval beside ours, in units of the paper's interval.
+
+    Filled marks are the text's experiment, hollow ones the reading that fits best where it is another; both have 95 %
+    intervals.  The grey band is the paper's interval.  The axis is linear within it and logarithmic beyond.
+    """
+    rows = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)].reset_index(drop=True)
+    figure, grid = new_figure(1, height=0.24 * len(rows) + 0.9)
     axes = grid[0, 0]
-    for verdict, (marker, colour) in VERDICTS.items():
-        chosen = np.flatnonzero(frame.verdict == verdict)
-        columns = np.full(chosen.size, list(VERDICTS).index(verdict))
-        size = 70 if marker == "_" else 46
-        axes.scatter(columns, chosen, marker=marker, color=colour, s=size, zorder=3)
-    for place, (_, row) in enumerate(frame.iterrows()):
-        way = {"up": " ▲", "down": " ▼"}.get(row.direction, "")
-        axes.text(-0.35, place, row.id + way, ha="right", va="center", fontsize=8)
-    axes.set(xlim=(-0.5, len(VERDICTS) - 0.5), ylim=(len(frame) - 0.4, -0.6), yticks=[])
-    axes.set_xticks(range(len(VERDICTS)), ["holds", "differs", "incon-\nclusive", "not com-\nparable"])
-    axes.xaxis.tick_top()
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.hlines(np.arange(len(frame)), -0.3, len(VERDICTS) - 0.7, color="#eeeeee", linewidth=0.8, zorder=1)
-    axes.grid(visible=False)
+    axes.axvspan(-1, 1, color="#dddddd", zorder=0)
+    axes.axvline(0, color="#555555", linewidth=1, zorder=1)
+    for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
+        for place, row in rows.iterrows():
+            if np.isnan(row[f"{before}ours"]) or (before and row.run_ours == row.ours):
+                continue
+            ours, low, high = (
+                (row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high")
+            )
+            marker, colour = MARKS[row[f"{before}verdict"]]
+            axes.errorbar(ours, place + shift, xerr=[[ours - low], [high - ours]], color=colour, marker=marker, ms=6,
+                          mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip
+    for verdict in (HOLDS, DIFFERS, UNDECIDED):
+        marker, colour = MARKS[verdict]
+        axes.plot([], [], color=colour, marker=marker, linestyle="", label=verdict)
+    axes.plot([], [], color="#555555", marker="o", mfc="white", linestyle="", label="as run (hollow)")
+    axes.set_xscale("symlog", linthresh=1, linscale=0.6)
+    ticks = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30)
+    axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    axes.set_yticks(range(len(rows)), rows.id, fontsize=8)
+    axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel="ours minus the paper's, in half-widths of the paper's interval")
+    axes.grid(visible=False, axis="y")
+    legend_above(figure, axes)
     return figure
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from spaql.paper.audit.groups import BATCH, before_update
 from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure, present, thin
 from spaql.paper.labels import STYLES, axis_label
 from spaql.paper.runs.job import Record
@@ -94,14 +95,15 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
 def batches(histories: pd.DataFrame, arms: bool = True) -> Figure:
     """Show rewards (and arms) against batches of 200 samples (Figures 9 and 10).
 
-    As in the paper an iteration of SPAQL counts as one batch, also if its episode ended early.
+    As in the paper an iteration of SPAQL counts as one batch, also if its episode ended early.  TRPO's rewards stand
+    where its policy was when it earned them, before the update of their iteration.
     """
     figure, grid = new_figure(2 if arms else 1, height=2.5 if arms else 3.0, sharex=True)
     top, bottom = grid[0, 0], grid[-1, 0]
     for name in present(histories):
         rewards = by_agent(histories, name, "rewards")
         sampled = histories[(histories.algorithm == name) & (histories.agent == 0)].steps.to_numpy()
-        x = np.cumsum(sampled) / 200 if name in TRPO else np.arange(1, rewards.shape[1] + 1)
+        x = before_update(sampled) / BATCH if name in TRPO else np.arange(1, rewards.shape[1] + 1)
         curve(top, name, x, rewards)
         if arms and name in LEARNERS:
             curve(bottom, name, x, by_agent(histories, name, "arms"))

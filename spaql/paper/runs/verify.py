@@ -131,7 +131,7 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
     tests of the final rewards, the fresh rewards and the arms; `p` is the least of the three after Holm's correction
     for all tests of the frame, and the row `agrees` if it is at least 5 %.
     """
-    keys = ["system", "algorithm", "xi", "iterations", "evaluations", "rules", "initial", "discount"]
+    keys = ["system", "algorithm", "xi", "iterations", "evaluations", "rules", "parameters"]
     pairs = pd.DataFrame(
         [
             {key: getattr(a.job, key) for key in keys}

@@ -1,6 +1,6 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
-from spaql.paper.tables import audit, learned
+from spaql.paper.tables import audit, learned, readings
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -19,6 +19,7 @@ __all__ = [
     "learned",
     "number",
     "p_value",
+    "readings",
     "results_table",
     "scale_note",
     "solved_table",

@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS
+from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import show_ours
 from spaql.paper.tables.table import Table, between, number, plus_minus
 from spaql.policies.interval import Interval
@@ -25,28 +24,43 @@ def small(p: float) -> str:
 
 
 def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return every claim with its verdict."""
+    """Return every claim with both verdicts, why, and how they depend on what we chose."""
     rows = []
     for row in frame.itertuples():
-        way = f" ({row.direction})" if row.direction else ""
-        p = f", Holm p = {small(row.p_holm)}" if not math.isnan(row.p_holm) else ""
+        changed = [
+            f"{verdict} if {words}"
+            for verdict, words in ((row.half, "half"), (row.double, "twice"))
+            if row.vague and verdict != row.verdict
+        ]
+        p = "" if math.isnan(row.p_for) else f"; p = {small(row.p_for)} for, {small(row.p_against)} against"
+        run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
+        reasons = " ".join(filter(None, (row.why, row.run_reason if row.run_reason != row.why else "")))
         rows.append(
             {
-                "claim": f"{row.statement} (`{row.id}`)",
-                "paper": row.said.replace("-", "−"),
-                "ours": show_ours(row).replace("-", "−"),
-                "test": f"{row.test}{p}",
-                "verdict": f"**{row.verdict}**{way}",
+                "claim": f"{row.statement} (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip(),
+                "paper": minus(row.said),
+                "as written": f"**{row.verdict}**{bracketed(row.direction)} {minus(show_ours(row))}",
+                "as run": f"**{row.run_verdict}**{bracketed(row.run_direction)} {minus(run)}",
+                "should be": minus(row.allowed) + bracketed("; ".join(changed)) + p,
             }
         )
-    whys = [f"- *{row.statement}* {verdict_words(row)}: {row.why}" for row in frame.itertuples() if row.why]
-    return Table(pd.DataFrame(rows), caption, name, "\n".join(whys), words=True)
+    return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
 
 
-def verdict_words(row: Any) -> str:
-    """Return a verdict as the end of a sentence."""
-    ways = {"up": "differs, ours is higher", "down": "differs, ours is lower"}
-    return ways.get(row.direction, row.verdict if row.verdict in (HOLDS, DIFFERS) else f"is {row.verdict}")
+def minus(text: str) -> str:
+    """Return numbers with a proper minus sign."""
+    return text.replace("-", "−")
+
+
+def bracketed(word: str) -> str:
+    """Return a word in brackets after a space, or nothing if there is none."""
+    return f" ({word})" if word else ""
+
+
+def unchecked_table(rows: Iterable[dict[str, str]], caption: str, name: str) -> Table:
+    """Return what the paper says and our runs cannot judge."""
+    frame = pd.DataFrame(rows).rename(columns={"place": "where", "reason": "why it is not judged"})
+    return Table(frame, caption, name, words=True)
 
 
 def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -87,13 +101,12 @@ def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the numbers of the paper's tables beside ours under every variant; bold where the verdict is "differs"."""
-    numbers = verdicts[verdicts.kind == "number"].set_index("id")
+    """Return the numbers of the paper's tables from which ours differ, beside ours under every variant."""
+    numbers = verdicts[(verdicts.kind == "number") & (verdicts.verdict == DIFFERS)].set_index("id")
     short = numbers.statement.str.replace(" at the end of training", "")
-    marks = numbers.verdict.map(lambda verdict: "**" if verdict == DIFFERS else "")
     rows = [
         {
-            "number": f"{marks[row.id]}{short[row.id]}{marks[row.id]}",
+            "number": short[row.id],
             "paper": plus_minus(row.paper, row.half, 1),
             "system": title(row.system),
             "rules": row.rules,

@@ -11,10 +11,13 @@ from spaql.policies.interval import Interval, paper_interval
 class Table:
     """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
 
-    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False):
+    def __init__(
+        self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False, filtered: bool = False
+    ):
         self.frame, self.caption, self.name = frame, caption, name
         self.note = note  # a paragraph below it
         self.words = words  # cells are sentences, not numbers
+        self.filtered = filtered  # a reader can choose rows, see filter.js
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         html = self.frame.to_html(index=False, border=0)
@@ -28,7 +31,7 @@ class Table:
     def myst(self) -> str:
         """Return the table as the book reads it."""
         rows = self.frame.to_markdown(index=False, disable_numparse=True)
-        kind = "words" if self.words else "numbers"
+        kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
 
 

@@ -1,0 +1,199 @@
+"""What the audit found, in a few sentences: numbers and verdicts come from the stored results, whatever they are."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+from spaql.paper.audit.bias import best_against_fresh
+from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
+from spaql.paper.audit.comparison import samples_needed
+from spaql.paper.audit.judge import EQUALITIES
+from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
+from spaql.paper.runs.job import Record
+from spaql.paper.studies import Reading
+from spaql.systems import solved_at
+
+
+class Finding(NamedTuple):
+    """A sentence or two, and the claims whose verdicts it rests on."""
+
+    about: str
+    text: str
+    claims: tuple[str, ...]
+
+
+def findings(frame: pd.DataFrame, records: Iterable[Record]) -> list[Finding]:
+    """Return the findings that matter.
+
+    Parameters
+    ----------
+    frame
+        From `spaql.paper.audit.judge.verdicts`.
+    records
+        The paper's long runs and TRPO's.
+    """
+    claims, records = frame.set_index("id"), list(records)
+    bias = best_against_fresh(records).set_index(["system", "algorithm"])
+    samples = samples_needed(records).set_index(["system", "algorithm", "threshold", "counted"]).samples
+    return [
+        pendulum_finding(claims),
+        samples_finding(claims, samples),
+        lead_finding(claims),
+        selection_finding(bias),
+        solved_finding(claims, bias),
+        order_finding(claims),
+        ties_finding(claims),
+        equality_finding(frame),
+    ]
+
+
+def pendulum_finding(claims: pd.DataFrame) -> Finding:
+    """Say what explains the paper's Pendulum."""
+    fits = joint_fits().set_index("reading")
+    fits = fits[fits.missing == ""]
+    best, text = fits.index[0], fits.loc[TEXT]
+    fit = fits.loc[best]
+    ids = ("pendulum-rewards-spaql", "pendulum-rewards-ts", "pendulum-rewards-aql")
+    ours = claims.loc[ids[0]]
+    words = (
+        f"The experiment that the text describes does not give the paper's Pendulum: SPAQL earns {whole(ours.ours)}, "
+        f"not {whole(ours.paper)}, and over {text.degrees:.0f} numbers chi-square is {text.chi2:.0f}."
+    )
+    if best != TEXT:
+        words += (
+            f" Of the {len(fits)} readings that we ran, the one with {describe_reading(EVERY[best])} fits best: SPAQL "
+            f"earns {whole(ours.run_ours)} and chi-square is {fit.chi2:.0f}"
+            + (", which it may well be by chance." if fit.p >= 0.05 else ", which is still too much for chance.")
+            + " That a reading fits does not show what was typed in 2020."
+        )
+    return Finding("What was run on Pendulum", words, ids)
+
+
+def describe_reading(reading: Reading) -> str:
+    """Return in words how a reading differs from the text."""
+    words = {
+        "torque": "half the torque",
+        "starts": "starts shared by all agents",
+        "rules": "the released program's rules",
+        "dynamics": "the old dynamics",
+        "random": "a Random that pushes one way",
+    }
+    told = [text for name, text in words.items() if getattr(reading, name) != getattr(Reading(), name)]
+    return " and ".join((", ".join(told[:-1]), told[-1])) if len(told) > 1 else "".join(told)
+
+
+def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
+    """Say who needs fewer samples, everything counted."""
+    ids = tuple(f"efficient-{system}-{name}" for system in ("pendulum", "cartpole") for name in ("spaql", "ts"))
+    solved = solved_at("CartPole-v0")
+    spaql, trpo = (samples["CartPole-v0", name, solved, "all"] for name in ("SPAQL-TS", "TRPO"))
+    higher, lower = (samples["Pendulum-v1", name, -700.0, "all"] for name in ("SPAQL", "TRPO"))
+    return Finding(
+        "Sample efficiency",
+        "Counted with the rollouts that choose the agent, SPAQL and SPAQL-TS are *less* sample-efficient than TRPO on "
+        f"both systems, the opposite of what the abstract says (all four claims: {same(claims, ids)}). Half of the "
+        f"SPAQL-TS agents solve CartPole within {about(spaql)} samples, half of TRPO's within {about(trpo)}; −700 on "
+        f"Pendulum takes SPAQL {about(higher)} and TRPO {about(lower)}.",
+        ids,
+    )
+
+
+def lead_finding(claims: pd.DataFrame) -> Finding:
+    """Say who leads by the paper's own count."""
+    ids = tuple(f"trpo-{system}-early-{name}" for system in ("pendulum", "cartpole") for name in ("spaql", "ts"))
+    overtakes = claims.loc["trpo-pendulum-overtakes-spaql"]
+    return Finding(
+        "The early lead",
+        "Counted as the paper counts, training samples alone, both lead TRPO over the first 200 batches on both "
+        f"systems ({same(claims, ids)}); on Pendulum TRPO overtakes SPAQL at batch {overtakes.ours:.0f} instead of "
+        f"about 200 ({overtakes.verdict}). Against a TRPO with published settings SPAQL has no lead on CartPole.",
+        (*ids, "trpo-pendulum-overtakes-spaql"),
+    )
+
+
+def selection_finding(bias: pd.DataFrame) -> Finding:
+    """Say how much of the reported number is selection."""
+    pendulum, cartpole = bias.loc[("Pendulum-v1", "SPAQL")], bias.loc[("CartPole-v0", "SPAQL-TS")]
+    return Finding(
+        "Selection",
+        "The number reported for SPAQL is the best of up to 2,000 noisy means. The same policies on 1,000 fresh "
+        f"episodes earn {whole(pendulum.fresh)} instead of {whole(pendulum.reported)} on Pendulum, {pendulum.bias:.0f} "
+        f"[{pendulum.bias_low:.0f}, {pendulum.bias_high:.0f}] less; and {cartpole.solved_fresh:.0f} instead of "
+        f"{cartpole.solved:.0f} SPAQL-TS agents solve CartPole.",
+        (),
+    )
+
+
+def solved_finding(claims: pd.DataFrame, bias: pd.DataFrame) -> Finding:
+    """Say whether CartPole is solved."""
+    mean, perfect = claims.loc["cartpole-ts-solves"], claims.loc["cartpole-solved-ts"]
+    longer = claims.loc["cartpole-longer-2000"]
+    return Finding(
+        "CartPole",
+        f"SPAQL-TS solves CartPole, as the paper says: {mean.ours:.1f} [{mean.low:.1f}, {mean.high:.1f}] on average "
+        f"({mean.verdict}; on fresh episodes {mean.fresh:.1f}, {mean.fresh_verdict}), {perfect.ours:.0f} of 20 agents "
+        f"against the paper's {perfect.paper:.0f}. Of its episodes that last 200 steps, {100 * longer.ours:.0f} % "
+        f"would last 2,000 ({longer.verdict}: the paper expects most).",
+        ("cartpole-ts-solves", "cartpole-solved-ts", "cartpole-longer-2000"),
+    )
+
+
+def order_finding(claims: pd.DataFrame) -> Finding:
+    """Say what stands of the comparison with AQL."""
+    ids = tuple(f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts"))
+    arms, gain = claims.loc["pendulum-arms-ratio-spaql"], claims.loc["cartpole-aql-progress"]
+    interval = f"{gain.ours:.2f} [{gain.low:.2f}, {gain.high:.2f}]".replace("-", "−")
+    return Finding(
+        "One partition instead of many",
+        "What the paper is about stands: with one partition for all time steps SPAQL and SPAQL-TS earn more than AQL "
+        f"and Random on both systems ({same(claims, ids)}), and AQL has {arms.ours:.0f} times the arms of SPAQL on "
+        f"Pendulum ({arms.verdict}). AQL does not learn CartPole at all: from the first to the last quarter of "
+        f"training it gains {interval} steps.",
+        (*ids, "pendulum-arms-ratio-spaql", "cartpole-aql-progress"),
+    )
+
+
+def ties_finding(claims: pd.DataFrame) -> Finding:
+    """Say what decides the effect of ξ = 0."""
+    lost = claims.loc["xi0-cartpole-spaql"]
+    return Finding(
+        "ξ = 0",
+        f"That ξ = 0 ruins SPAQL on CartPole ({lost.verdict}: it costs {100 * lost.ours:.0f} % of the gain over "
+        "Random) is due to a rule that the text does not state, which of equal balls wins: with the released program's "
+        "answer to that alone, it does.",
+        ("xi0-cartpole-spaql",),
+    )
+
+
+def equality_finding(frame: pd.DataFrame) -> Finding:
+    """Say how much twenty agents can show."""
+    equal = frame[frame.kind.isin(EQUALITIES)]
+    count = equal.verdict.value_counts()
+    return Finding(
+        "Twenty agents",
+        f"Of {len(equal)} claims that two things are equal, {count.get(HOLDS, 0)} are shown to be so within the stated "
+        f"margin, {count.get(DIFFERS, 0)} are refuted, and {count.get(UNDECIDED, 0)} are undecided: twenty agents are "
+        "too few, and finding no difference shows nothing.",
+        (),
+    )
+
+
+def same(claims: pd.DataFrame, ids: Iterable[str]) -> str:
+    """Return the verdict that claims share, or all of theirs."""
+    return ", ".join(dict.fromkeys(claims.verdict[list(ids)]))
+
+
+def whole(value: float) -> str:
+    """Return a reward without decimals, with a proper minus sign."""
+    return f"{value:,.0f}".replace("-", "−")
+
+
+def about(count: float) -> str:
+    """Return a large number with three digits that count."""
+    return f"{float(f'{count:.3g}'):,.0f}"
+
+
+def as_list(found: Iterable[Finding]) -> str:
+    """Return findings as a list in Markdown."""
+    return "\n".join(f"{place}. **{one.about}.** {one.text}" for place, one in enumerate(found, start=1))

@@ -1,0 +1,68 @@
+"""CartPole's policies on episodes longer than they were trained for: whether the pole goes on standing.
+
+The paper says of an episode that ends with the pole leaning that in more steps it would likely be driven back.  Records
+hold no partitions, so the agents of the long runs are trained again, which takes seconds each, and what their policies
+do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again.
+"""
+
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.paper.runs.job import seeds
+from spaql.paper.runs.provenance import default_store, provenance
+from spaql.paper.runs.retrain import retrain
+from spaql.paper.studies import paper_jobs
+from spaql.policies.play import evaluate
+
+SYSTEM, ALGORITHMS, HORIZON = "CartPole-v0", ("SPAQL", "SPAQL-TS"), 200
+LENGTHS = (500, 2000)  # steps
+EPISODES = 1000
+
+
+def lasting(returns: np.ndarray) -> dict[str, float]:
+    """Return the share of episodes that reach the old horizon, and of these the share that reach each length."""
+    reached = returns >= HORIZON
+    shares = {
+        f"reach_{length}": float(np.mean(returns[reached] >= length)) if reached.any() else float("nan")
+        for length in LENGTHS
+    }
+    return {f"reach_{HORIZON}": float(np.mean(reached))} | shares
+
+
+def compute_longer() -> list[dict]:
+    """Train the agents again and play long episodes with each: one row per agent."""
+    rows = []
+    for job in paper_jobs("long"):
+        if job.system != SYSTEM or job.algorithm not in ALGORITHMS:
+            continue
+        env = gym.make(SYSTEM, max_episode_steps=max(LENGTHS))
+        tree = retrain(job).policy.tree(deterministic=False)
+        _, stream = seeds(job)
+        returns = evaluate(tree, env, EPISODES, stream.spawn(3)[2], deterministic=False, horizon=max(LENGTHS))
+        rows.append({"system": job.system, "algorithm": job.algorithm, "agent": job.agent} | lasting(returns))
+    return rows
+
+
+def write_longer(store: str | os.PathLike | None = None) -> Path:
+    """Compute and write the file, with where it comes from."""
+    path = Path(store or default_store()) / "longer.json"
+    kept = {"provenance": provenance(), "episodes": EPISODES, "rows": compute_longer()}
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def load_longer(store: str | os.PathLike | None = None) -> dict[tuple[str, str], dict[str, np.ndarray]]:
+    """Return the shares of a store, by system and algorithm: arrays with one number per agent; none if not stored."""
+    path = Path(store or default_store()) / "longer.json"
+    if not path.is_file():
+        return {}
+    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+        for name in (name for name in row if name.startswith("reach_")):
+            found[row["system"], row["algorithm"]][name].append(row[name])
+    return {key: {name: np.array(values) for name, values in shares.items()} for key, shares in found.items()}
