@@ -220,6 +220,19 @@ def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(eff
     assert on_cartpole.loc["best"].fresh.is_monotonic_increasing
 
 
+def test_on_pendulum_random_partitions_beat_spaql_ts(effects):
+    row = effects.loc[PENDULUM, "SPAQL-TS", 20, "random partitions"]
+    assert row.difference > 0
+    assert row.share_low > 1
+
+
+def test_all_last_agents_on_pendulum_beat_the_mean_of_the_unchanged_ones(stored):
+    cells = controls.control_cells(stored)
+    last, text = (cells[controls.Cell(PENDULUM, "SPAQL", 20, name)].fresh for name in ("last kept", "text"))
+    assert len(text) == 20
+    assert last.min() > text.mean() + 1.96 * text.std() / 20**0.5
+
+
 def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
     groups = learned.load_learned().groupby(["system", "algorithm"])
     for algorithm in ("SPAQL", "AQL"):
