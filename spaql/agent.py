@@ -18,6 +18,7 @@ from spaql.loop import Run, act, advance, rollouts
 from spaql.partition import ARMS, Partition, new_partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
+from spaql.replay import Memory
 from spaql.rules import (
     AQL,
     CHOICES,
@@ -63,6 +64,7 @@ class State(NamedTuple):
     status: np.ndarray
     history: np.ndarray
     streams: dict
+    memory: Memory | None = None  # SPAQL-R's
 
 
 def check_finite(state: State) -> State:
@@ -77,7 +79,7 @@ def check_finite(state: State) -> State:
 
 
 class Agent:
-    """What the four algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS or Random."""
+    """What the algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS, SPAQLR or Random."""
 
     algorithm: ClassVar[int]
 
@@ -119,6 +121,7 @@ class Agent:
         self._world = self._make_world(self.env_seed)
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
         self._backup: State | None = None  # after the last full iteration, while learning
+        self._memory: Memory | None = None
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -211,7 +214,10 @@ class Agent:
             Show how far it is, on standard error.
         """
         iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
-        N = check_integer("evaluations", evaluations)
+        return self._learn(iterations, check_integer("evaluations", evaluations), progress_bar)
+
+    def _learn(self, iterations: int, N: int, progress_bar: bool) -> Self:
+        """Train for at most some iterations, each with N rollouts, and leave a sound agent whatever happens."""
         if not self._learning.acquire(blocking=False):
             raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
         try:
@@ -238,12 +244,10 @@ class Agent:
         compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
         chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
         self._world.between_steps = check_interrupts
-        while self._status["iteration"][0] < goal:
+        while self._goes_on(goal):
             episodes = self._next_episodes(chunk, N, goal)
             before = time.perf_counter()
-            run = Run(self._learner, self._trainee, self._best, self._status, self._history)
-            starts = self._world.starts(episodes)
-            self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+            self._advance(self._world.starts(episodes), N)
             if compiled:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
@@ -251,6 +255,15 @@ class Agent:
                 self._backup = check_finite(self._state())
                 self._report(bar, first)
             check_interrupts()
+
+    def _goes_on(self, goal: int) -> bool:
+        """Return whether there is more to do until so many iterations are done."""
+        return bool(self._status["iteration"][0] < goal)
+
+    def _advance(self, starts: Any, N: int) -> None:
+        """Play an episode from each of these starts, to learn or to evaluate."""
+        run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+        self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
 
     def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
         """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
@@ -260,8 +273,11 @@ class Agent:
         rest = N + 1 - int(self._status["episode"][0])
         if chunk < rest:
             return chunk
-        to_come = goal - int(self._status["iteration"][0]) - 1
-        return rest + min((chunk - rest) // (N + 1), to_come) * (N + 1)
+        return rest + min((chunk - rest) // (N + 1), self._to_come(goal)) * (N + 1)
+
+    def _to_come(self, goal: int) -> int:
+        """Return how many whole iterations are sure to come after this one."""
+        return goal - int(self._status["iteration"][0]) - 1
 
     def evaluate(
         self, episodes: int = 1000, seed: int | np.random.SeedSequence | None = None, deterministic: bool = False
@@ -329,7 +345,7 @@ class Agent:
         return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams())
 
     def _set_state(self, state: State) -> None:
-        self._trainee, self._best, self._status, self._history, streams = state
+        self._trainee, self._best, self._status, self._history, streams, _ = state
         self._set_streams(streams)
 
     def _report(self, bar: tqdm, first: int) -> None:

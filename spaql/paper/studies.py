@@ -11,6 +11,8 @@ import gymnasium as gym
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job
+from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
+from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
 from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
 from spaql.systems import make_env, system_of
 
@@ -60,6 +62,15 @@ class TrpoRuns(Study):
 
     def cells(self, system: str) -> list[tuple[str, float]]:
         return [(algorithm, 0) for algorithm in provenance.TRPO]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpointed:
+    """Agents whose policies play fresh episodes after every thousand samples, an iteration here (see `CHECKPOINT`)."""
+
+    cells: tuple[tuple[str, str, int, int], ...]  # algorithm, system, agents, iterations
+    evaluations: int = 100  # fresh episodes at each checkpoint
+    fresh: int = FRESH
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +127,19 @@ TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
     iterations=100,
     evaluations={"Pendulum-v1": 1, "CartPole-v0": 1},
     agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The repaired algorithm, and what a user would pick today
+
+BOTH = ("Pendulum-v1", "CartPole-v0")
+
+REPAIRED_RUNS = Checkpointed(  # more agents of the algorithm itself than of what it is compared with
+    cells=tuple((name, system, 100 if name == "SPAQL-R" else 20, 100) for name in REPAIRED for system in BOTH)
+)
+
+SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
+    cells=tuple((*cell, 20, samples // CHECKPOINT) for cell, samples in SB3_SAMPLES.items())
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -273,7 +297,16 @@ CONTROL_STUDY = ControlStudy(
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = {
+Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed
+
+
+def fewer(plan: Checkpointed, agents: int, iterations: int, **changes: int) -> Checkpointed:
+    """Return agents with checkpoints at a smaller scale."""
+    cells = ((*cell[:2], min(agents, cell[2]), min(iterations, cell[3])) for cell in plan.cells)
+    return dataclasses.replace(plan, cells=tuple(cells), **changes)
+
+
+SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
         "xi": XI_STUDY,
         "long": LONG_RUNS,
@@ -281,6 +314,8 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": ABLATION,
         "readings": READINGS_STUDY,
         "controls": CONTROL_STUDY,
+        "repaired": REPAIRED_RUNS,
+        "sb3": SB3_RUNS,
     },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
@@ -289,6 +324,8 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
+        "repaired": fewer(REPAIRED_RUNS, 10, 40),
+        "sb3": fewer(SB3_RUNS, 2, 5),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -297,6 +334,8 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
+        "repaired": fewer(REPAIRED_RUNS, 2, 3, evaluations=5, fresh=20),
+        "sb3": fewer(SB3_RUNS, 2, 2, evaluations=5, fresh=20),
     },
 }
 
@@ -314,7 +353,8 @@ def scale_changes(study: str, scale: str) -> dict[str, Any]:
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of a study.
 
-    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings" and "controls".
+    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings",
+    "controls", "repaired" and "sb3".
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
@@ -323,6 +363,8 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     plan = SCALES[scale][study]
     if isinstance(plan, Ablation):
         return ablation_jobs(plan, seed)
+    if isinstance(plan, Checkpointed):
+        return checkpointed_jobs(plan, seed)
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         return [job for name in plan.readings for job in reading_jobs(plan, name, seed) if job not in known]
@@ -349,6 +391,15 @@ def study_jobs(study: Study, seed: int) -> list[Job]:
                 record=study.record,
             )
     return jobs
+
+
+def checkpointed_jobs(plan: Checkpointed, seed: int) -> list[Job]:
+    """Return the agents of a study with checkpoints, cell by cell."""
+    return [
+        job
+        for algorithm, system, agents, iterations in plan.cells
+        for job in make_jobs([algorithm], [system], [0], agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
+    ]
 
 
 def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:
@@ -513,9 +564,11 @@ def has_reference(system: str) -> bool:
 def check_pair(algorithm: str, system: str) -> None:
     """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
     gym.spec(system)
-    if algorithm not in (known := (*ALGORITHMS, *provenance.TRPO)):
+    if algorithm not in (known := (*ALGORITHMS, *REPAIRED, *provenance.NETWORKS)):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     if algorithm == "SPAQL-TS" and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
     if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
         raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")
+    if algorithm in provenance.SB3 and (algorithm, system) not in SB3_SAMPLES:
+        raise ValueError(f"rl-baselines3-zoo has no settings for {algorithm} on {system} that are known here")

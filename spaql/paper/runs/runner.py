@@ -14,10 +14,12 @@ from spaql import archive
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
+from spaql.paper.runs.checkpoints import compute_checkpoints
 from spaql.paper.runs.cluster import on_cluster
 from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
 from spaql.paper.runs.job import FRESH, Job, Record, compute
 from spaql.paper.runs.processes import in_processes
+from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.paper.runs.store import load_record, read_packed, record_path, save_record, set_aside
 from spaql.paper.studies import SEED, make_jobs
 from spaql.progress import progress
@@ -147,7 +149,7 @@ def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None
 
 def effort(job: Job) -> int:
     """Return about how many episodes an agent plays; one of TRPO's costs as much as many of the others'."""
-    if job.algorithm in provenance.TRPO:
+    if job.algorithm in provenance.NETWORKS:
         return 20_000 * job.iterations
     return job.iterations * (job.evaluations + 1) + job.fresh
 
@@ -190,6 +192,12 @@ def compute_here(job: Job) -> tuple[Record, dict]:
         from spaql.paper.runs import trpo
 
         record = trpo.compute_trpo(job)
+    elif job.algorithm in provenance.SB3:
+        from spaql.paper.runs import sb3
+
+        record = sb3.compute_sb3(job)
+    elif job.algorithm in REPAIRED:
+        record = compute_checkpoints(job)
     else:
         record = compute(job)
     return record, provenance.origin_of(job)
@@ -205,11 +213,11 @@ def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> 
     workers = workers or os.cpu_count() or 1
     pool = ThreadPoolExecutor(workers)
     try:
-        compiled = [pool.submit(compute_here, job) for job in jobs if job.algorithm not in provenance.TRPO]
+        compiled = [pool.submit(compute_here, job) for job in jobs if job.algorithm not in provenance.NETWORKS]
         yield from (future.result() for future in as_completed(compiled))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    # Compiled code leaves Python's lock alone, so threads suffice; TRPO is Python and needs processes.
-    interpreted = [job for job in jobs if job.algorithm in provenance.TRPO]
+    # Compiled code leaves Python's lock alone, so threads suffice; networks are Python's and need processes.
+    interpreted = [job for job in jobs if job.algorithm in provenance.NETWORKS]
     if interpreted:
         yield from in_processes(compute_here, interpreted, workers)
