@@ -1,4 +1,4 @@
-"""AQL, SPAQL, SPAQL-TS and SPAQL-R: Q-learning on partitions of the state-action space that refine where the visits are.
+"""AQL, SPAQL, SPAQL-TS, SPAQL-R: Q-learning on partitions of states and actions that refine where the visits are.
 
 A companion to "Control with adaptive Q-learning" (Araújo, Figueiredo, Ayala Botto, 2020).
 """

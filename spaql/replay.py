@@ -22,7 +22,7 @@ import numpy as np
 
 from spaql.compiling import either, entry, inlined, inner, records
 from spaql.loop import rollout
-from spaql.partition import ARMS, BALL, BITS, CELL, CELLS, NONE, Partition, split, update
+from spaql.partition import ARMS, BALL, BITS, CELL, CELLS, NONE, Partition, locate, split, update
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
 
@@ -114,15 +114,19 @@ def first_partition(dimensions: int, actions: np.ndarray, discrete: bool, q: flo
 # Cells and balls
 
 
+# Compiled code counts references whenever it takes an array out of a tuple or a row out of an array, so the functions
+# that an update calls are handed the arrays, and the number of the row.
+
+
 @inlined
-def descend(cells, axes, cell, x):
-    """The leaf cell that holds the state `x`, looked for below a cell that holds it."""
+def descend(cells, axes, cell, states, at):
+    """The leaf cell that holds a state of the memory, looked for below a cell that holds it."""
     children = cells[cell].children
     shift = BITS - cells[cell].depth
     while children != NONE:
         half = 0
         for i in range(len(axes)):
-            digits = min(int(math.floor(x[i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
+            digits = min(int(math.floor(states[at, i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
             half |= ((digits >> shift) & 1) << i
         cell = children + half
         children = cells[cell].children
@@ -131,16 +135,21 @@ def descend(cells, axes, cell, x):
 
 
 @inlined
-def ball_of(balls, lows, cells, cell, action):
-    """The ball of a leaf cell for an action."""
+def is_action(lows, ball, actions, a):
+    """Whether a ball is that of action number `a`."""
+    same = True
+    for i in range(actions.shape[1]):
+        same = same and lows[ball, i] == actions[a, i]
+    return same
+
+
+@inlined
+def ball_of(balls, lows, cells, cell, actions, a):
+    """The ball of a leaf cell for action number `a`."""
     ball = cells[cell].first
-    while True:
-        same = True
-        for i in range(action.size):
-            same = same and lows[ball, i] == action[i]
-        if same:
-            return ball
+    while not is_action(lows, ball, actions, a):
         ball = balls[ball].next
+    return ball
 
 
 @inner
@@ -192,47 +201,42 @@ def choose_action(p, memory, replayer, cell, rng):
     count = len(memory.actions)
     if rng.random() < share_of_random(replayer, memory.counts[TAKEN]):
         return int(rng.random() * count)
-    best = p.cells[cell].best
-    for a in range(count):
-        if ball_of(p.balls, p.low, p.cells, cell, memory.actions[a]) == best:
-            return a
-    return 0
+    a = 0
+    while not is_action(p.low, p.cells[cell].best, memory.actions, a):
+        a += 1
+    return a
 
 
 @entry
-def remember(p, memory, x, a, reward, y, end, cell):
-    """Put a transition into the memory; return the leaf cell of the next state."""
+def remember(memory, x, a, reward, y, end, cell):
+    """Put a transition from a leaf cell into the memory."""
     at = memory.counts[TAKEN] % len(memory.reward)
     memory.counts[TAKEN] += 1
     for i in range(x.size):
         memory.x[at, i], memory.y[at, i] = x[i], y[i]
     memory.action[at], memory.reward[at], memory.end[at] = a, reward, end
-    memory.cell_x[at] = cell
-    after = descend(p.cells, p.axes, 0, y)
-    memory.cell_y[at] = after
-    return after
+    memory.cell_x[at], memory.cell_y[at] = cell, 0
 
 
-@inner
-def target_of(p, memory, replayer, at, cell, newest):
-    """G, what transition `at` says of its cell and action."""
-    cells, axes = p.cells, p.axes
-    action, total, discount, steps = memory.action[at], memory.reward[at], replayer.gamma, 1
-    after = descend(cells, axes, memory.cell_y[at], memory.y[at])
-    memory.cell_y[at] = after
-    while after == cell and steps < replayer.steps and at != newest and memory.end[at] == GOES_ON:
-        following = at + 1 if at + 1 < len(memory.reward) else 0
-        if memory.action[following] != action:
+@inlined
+def target_of(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest):
+    """G, what transition `at` of the memory says of its cell and action."""
+    a, total, discount, steps = action[at], reward[at], replayer.gamma, 1
+    after = descend(cells, axes, cell_y[at], y, at)
+    cell_y[at] = after
+    while after == cell and steps < replayer.steps and at != newest and end[at] == GOES_ON:
+        following = at + 1 if at + 1 < len(reward) else 0
+        if action[following] != a:
             break
         at = following
-        total += discount * memory.reward[at]
+        total += discount * reward[at]
         discount *= replayer.gamma
         steps += 1
-        after = descend(cells, axes, memory.cell_y[at], memory.y[at])
-        memory.cell_y[at] = after
-    if memory.end[at] == TERMINAL and replayer.terminal:
+        after = descend(cells, axes, cell_y[at], y, at)
+        cell_y[at] = after
+    if end[at] == TERMINAL and replayer.terminal:
         return total
-    return total + discount * p.balls[cells[after].best].q
+    return total + discount * balls[cells[after].best].q
 
 
 @entry
@@ -240,21 +244,23 @@ def learn_again(p, memory, replayer, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
     size, taken = len(memory.reward), memory.counts[TAKEN]
     newest, kept = (taken - 1) % size, min(taken, size)
-    balls, cells, halves = p.balls, p.cells, 2 ** len(p.axes)
+    balls, cells, axes, lows, halves = p.balls, p.cells, p.axes, p.low, 2 ** len(p.axes)
+    x, y, cell_x, cell_y = memory.x, memory.y, memory.cell_x, memory.cell_y
+    action, actions, reward, end, alpha = memory.action, memory.actions, memory.reward, memory.end, replayer.alpha
     for i in range(replayer.replays + 1):
         at = newest if i == 0 else int(rng.random() * kept)
-        cell = descend(cells, p.axes, memory.cell_x[at], memory.x[at])
-        memory.cell_x[at] = cell
-        ball = ball_of(balls, p.low, cells, cell, memory.actions[memory.action[at]])
-        target = target_of(p, memory, replayer, at, cell, newest)
-        update(balls, cells, halves, ball, (1.0 - replayer.alpha) * balls[ball].q + replayer.alpha * target)
+        cell = descend(cells, axes, cell_x[at], x, at)
+        cell_x[at] = cell
+        ball = ball_of(balls, lows, cells, cell, actions, action[at])
+        target = target_of(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest)
+        update(balls, cells, halves, ball, (1.0 - alpha) * balls[ball].q + alpha * target)
 
 
 @entry
-def count_visit(p, replayer, cell, action, discrete, rng):
+def count_visit(p, replayer, cell, actions, a, discrete, rng):
     """Count a visit of a leaf cell, which splits when it has had `visits` of its own.  Return the partition."""
     balls, cells = p.balls, p.cells
-    balls[ball_of(balls, p.low, cells, cell, action)].visits += 1
+    balls[ball_of(balls, p.low, cells, cell, actions, a)].visits += 1
     depth = cells[cell].depth
     # The balls of a cell inherit the visits of the one it is a half of, which split after `visits` times its depth + 1.
     if depth < replayer.depth and visits_of(balls, cells, cell) >= replayer.visits * (depth + 1):
@@ -269,8 +275,8 @@ def train_again(world, state, start, p, learner, replayer, memory, rng, x, y, ac
     h = 0
     end = GOES_ON
     reset(world, state, start, x)
-    cell = descend(p.cells, p.axes, 0, x)
     while end == GOES_ON:
+        cell = locate(p.cells, p.axes, 0, x)
         a = choose_action(p, memory, replayer, cell, rng)
         action[:] = memory.actions[a]
         reward, over = step(world, state, action, y)
@@ -280,11 +286,10 @@ def train_again(world, state, start, p, learner, replayer, memory, rng, x, y, ac
             end = TERMINAL
         elif over or h == learner.limit or memory.counts[TAKEN] + 1 == memory.counts[STOP]:
             end = CUT_OFF
-        after = remember(p, memory, x, a, reward, y, end, cell)
-        p = count_visit(p, replayer, cell, memory.actions[a], learner.discrete, rng)
+        remember(memory, x, a, reward, y, end, cell)
+        p = count_visit(p, replayer, cell, memory.actions, a, learner.discrete, rng)
         learn_again(p, memory, replayer, rng)
         x, y = y, x
-        cell = descend(p.cells, p.axes, after, x)
     return p, total, h
 
 
