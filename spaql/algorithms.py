@@ -177,7 +177,8 @@ class SPAQLR(Agent):
     steps
         An update follows its episode for at most so many steps, while that stays in the cell and repeats the action.
     actions
-        A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included.
+        A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
+        by default the ends alone, between which a policy can switch at every step.
     terminal
         Whether a terminal state has the value zero, as it should; False is SPAQL's way.
     slopes
@@ -197,14 +198,14 @@ class SPAQLR(Agent):
         env: str | gym.Env,
         *,
         alpha: float = 0.1,
-        epsilon: float = 0.05,
+        epsilon: float = 0.1,
         decay: float = 5000.0,
         replays: int = 32,
         memory: int = 100_000,
         visits: int = 50,
         depths: tuple[int, int] = (0, 8),
         steps: int = 20,
-        actions: int = 3,
+        actions: int = 2,
         terminal: bool = True,
         **shared: Unpack[Shared],
     ):
@@ -213,16 +214,13 @@ class SPAQLR(Agent):
         if shared.get("initial") is None:
             shared["initial"] = 0.0
         shared.setdefault("discount", 0.99)
-        own = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
+        own: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
         own |= {"memory": memory, "visits": visits, "depths": depths, "steps": steps, "actions": actions}
         super().__init__(env, own | {"terminal": terminal}, **shared)
         given, discrete, dimensions = self.parameters, self._learner.discrete, len(self._space.centre)
-        self._replayer = Replayer(
-            *(given[name] for name in ("discount", "alpha", "epsilon", "decay", "replays", "visits")),
-            given["depths"][1],
-            given["steps"],
-            given["terminal"],
-        )
+        names = ("alpha", "epsilon", "decay", "replays", "visits", "steps", "terminal")
+        plain = {name: given[name] for name in names}
+        self._replayer = Replayer(gamma=given["discount"], depth=given["depths"][1], **plain)
         choices = self._choices()
         self._memory = new_memory(given["memory"], dimensions, choices)
         ranks = self._rng.random(len(choices))

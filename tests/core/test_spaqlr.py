@@ -26,13 +26,13 @@ IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0", "MountainCar-v
 class Naive:
     """SPAQL-R with a dictionary of estimates; it shares with the package the order in which numbers are drawn."""
 
-    def __init__(self, agent, discount=0.99, alpha=0.1, epsilon=0.05, deepest=8, visits=0, memory=0, replays=0,
+    def __init__(self, agent, discount=0.99, alpha=0.1, epsilon=0.1, deepest=8, visits=0, memory=0, replays=0,
                  steps=0, decay=0.0):  # fmt: skip
         self.agent, self.gamma, self.alpha, self.epsilon, self.deepest = agent, discount, alpha, epsilon, deepest
         self.visits, self.memory, self.replays, self.steps, self.decay = visits, memory, replays, steps, decay
         self.rng = np.random.default_rng(agent.seed.spawn(3)[0])
         space = agent.env.action_space
-        self.actions = list(range(space.n)) if isinstance(space, spaces.Discrete) else [[-2.0], [0.0], [2.0]]
+        self.actions = list(range(space.n)) if isinstance(space, spaces.Discrete) else [[-2.0], [2.0]]
         count = len(self.actions)
         self.ranks = self.rng.random(count).tolist()
         self.q = {(): [0.0] * count}  # of the leaf cells: a cell is the row of halves that leads to it
@@ -271,9 +271,10 @@ class Corridor(gym.Env):
         return np.zeros(1), 1.0, over and self.terminal, over and not self.terminal, {}
 
 
-@pytest.mark.parametrize(
-    ("terminal", "honoured", "value"), [(True, True, 1.0), (True, False, 10.0), (False, True, 10.0)]
-)
+VALUES = [(True, True, 1.0), (True, False, 10.0), (False, True, 10.0)]  # of a reward of 1 with a discount of 0.9
+
+
+@pytest.mark.parametrize(("terminal", "honoured", "value"), VALUES)
 def test_a_terminal_state_is_worth_nothing_and_a_cut_off_one_its_value(terminal, honoured, value):
     agent = SPAQLR(Corridor(1, terminal), seed=0, discount=0.9, depths=(0, 0), terminal=honoured).learn(60)
     assert agent._best.balls["q"] == pytest.approx(value, rel=1e-3)
@@ -311,7 +312,7 @@ def test_continuous_actions_are_points_in_every_dimension():
             best = np.allclose(action, [1, 2])
             return self.np_random.uniform(-1, 1, 1).astype(np.float32), float(best), False, False, {}
 
-    agent = SPAQLR(Two(), seed=0, horizon=50, discount=0.5, decay=1000.0).learn(samples=2000)
+    agent = SPAQLR(Two(), seed=0, actions=3, horizon=50, discount=0.5, decay=1000.0).learn(samples=2000)
     assert agent.arms % 9 == 0
     for deterministic in (True, False):
         assert agent.predict(np.array([0.3], np.float32), deterministic=deterministic)[0] == pytest.approx([1, 2])

@@ -92,6 +92,7 @@ def agent_canaries() -> dict[str, Callable[[], str]]:
     def run_repaired(system: str) -> str:
         return agent_digest(SPAQLR(system, seed=1, visits=20, memory=2000).learn(ITERATIONS, N))
 
+    found: dict[str, Callable[[], str]]
     found = {name: functools.partial(run, *canary) for name, canary in agents().items()}
     return found | {f"SPAQL-R, {system}": functools.partial(run_repaired, system) for system in SYSTEMS}
 

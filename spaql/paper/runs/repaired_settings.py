@@ -14,7 +14,6 @@ REPAIRED: dict[str, dict[str, Any]] = {
     "SPAQL-R, no discount": {"discount": 1.0},
     "SPAQL-R, no end": {"terminal": False},
     "SPAQL-R, no exploration": {"epsilon": 0.0, "decay": 1.0},
-    "SPAQL-R, five actions": {"actions": 5},
+    "SPAQL-R, five actions": {"actions": 5},  # on Pendulum; CartPole has two
     "SPAQL-R, first Q = H": {"initial": 200.0},
-    "SPAQL-R, the paper's slopes": {"slopes": "paper"},
 }
