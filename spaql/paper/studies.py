@@ -68,7 +68,9 @@ class TrpoRuns(Study):
 class Checkpointed:
     """Agents whose policies play fresh episodes after every thousand samples, an iteration here (see `CHECKPOINT`)."""
 
-    cells: tuple[tuple[str, str, int, int], ...]  # algorithm, system, agents, iterations
+    cells: Mapping[tuple[str, str], int]  # by algorithm and system: for how many iterations
+    agents: int
+    iterations: int = 100  # at most
     evaluations: int = 100  # fresh episodes at each checkpoint
     fresh: int = FRESH
 
@@ -137,17 +139,20 @@ BOTH = ("Pendulum-v1", "CartPole-v0")
 # Variants that would be SPAQL-R itself: Pendulum never ends, and CartPole has two actions.
 NO_CHANGE = {("SPAQL-R, no end", "Pendulum-v1"), ("SPAQL-R, five actions", "CartPole-v0")}
 
-REPAIRED_RUNS = Checkpointed(  # the algorithm, then its variants, of which fewer agents have fewer samples
-    cells=tuple(
-        (name, system, *((20, 100) if name == "SPAQL-R" else (10, 40)))
+REPAIRED_RUNS = Checkpointed(cells={("SPAQL-R", system): 100 for system in BOTH}, agents=20)
+
+VARIANT_RUNS = Checkpointed(  # with one repair taken back, or as a fixed grid
+    cells={
+        (name, system): 40
         for name in REPAIRED
         for system in BOTH
-        if (name, system) not in NO_CHANGE
-    )
+        if name != "SPAQL-R" and (name, system) not in NO_CHANGE
+    },
+    agents=10,
 )
 
 SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
-    cells=tuple((*cell, 20, samples // CHECKPOINT) for cell, samples in SB3_SAMPLES.items())
+    cells={cell: samples // CHECKPOINT for cell, samples in SB3_SAMPLES.items()}, agents=20
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -308,12 +313,6 @@ CONTROL_STUDY = ControlStudy(
 Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed
 
 
-def fewer(plan: Checkpointed, agents: int, iterations: int, **changes: int) -> Checkpointed:
-    """Return agents with checkpoints at a smaller scale."""
-    cells = ((*cell[:2], min(agents, cell[2]), min(iterations, cell[3])) for cell in plan.cells)
-    return dataclasses.replace(plan, cells=tuple(cells), **changes)
-
-
 SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
         "xi": XI_STUDY,
@@ -323,6 +322,7 @@ SCALES: dict[str, dict[str, Plan]] = {
         "readings": READINGS_STUDY,
         "controls": CONTROL_STUDY,
         "repaired": REPAIRED_RUNS,
+        "variants": VARIANT_RUNS,
         "sb3": SB3_RUNS,
     },
     "quick": {
@@ -332,8 +332,9 @@ SCALES: dict[str, dict[str, Plan]] = {
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
-        "repaired": fewer(REPAIRED_RUNS, 10, 40),
-        "sb3": fewer(SB3_RUNS, 2, 5),
+        "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
+        "variants": dataclasses.replace(VARIANT_RUNS, agents=5, iterations=20),
+        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -342,8 +343,9 @@ SCALES: dict[str, dict[str, Plan]] = {
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
-        "repaired": fewer(REPAIRED_RUNS, 2, 3, evaluations=5, fresh=20),
-        "sb3": fewer(SB3_RUNS, 2, 2, evaluations=5, fresh=20),
+        "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
+        "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
+        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
     },
 }
 
@@ -362,7 +364,7 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of a study.
 
     The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings",
-    "controls", "repaired" and "sb3".
+    "controls", "repaired", "variants" and "sb3".
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
@@ -403,11 +405,11 @@ def study_jobs(study: Study, seed: int) -> list[Job]:
 
 def checkpointed_jobs(plan: Checkpointed, seed: int) -> list[Job]:
     """Return the agents of a study with checkpoints, cell by cell."""
-    return [
-        job
-        for algorithm, system, agents, iterations in plan.cells
-        for job in make_jobs([algorithm], [system], [0], agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
-    ]
+    jobs = []
+    for (algorithm, system), most in plan.cells.items():
+        iterations = min(most, plan.iterations)
+        jobs += make_jobs([algorithm], [system], [0], plan.agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
+    return jobs
 
 
 def ablation_jobs(plan: Ablation, seed: int) -> list[Job]:

@@ -4,6 +4,7 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 """
 
 import contextlib
+import dataclasses
 import os
 import time
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.runs.store import load_origin
-from spaql.paper.studies import SEED, make_jobs, scale_of
+from spaql.paper.studies import SEED, Checkpointed, checkpointed_jobs, make_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
 from spaql.rules import RULES
@@ -63,6 +64,16 @@ def trpo_jobs(
     if agents == 0:
         return []
     return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
+
+
+def checkpointed(
+    plan: Checkpointed, agents: int, iterations: int, evaluations: int, seed: int, fresh: int = FRESH
+) -> list[Job]:
+    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
+    if agents == 0:
+        return []
+    numbers = {"agents": agents, "iterations": iterations, "evaluations": evaluations, "fresh": fresh}
+    return checkpointed_jobs(dataclasses.replace(plan, **numbers), seed)
 
 
 def provenance_table(records: Iterable[Record], name: str) -> Table:

@@ -1,8 +1,11 @@
 """The tables of SPAQL-R: frames of `spaql.paper.audit.repaired` in, tables of the book out."""
 
+import json
+
 import numpy as np
 import pandas as pd
 
+from spaql.paper.runs.provenance import default_store
 from spaql.paper.tables.table import Table, between, number, p_value
 from spaql.policies.interval import Interval
 from spaql.systems import title
@@ -52,5 +55,18 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }
         for row in frame.itertuples(index=False)
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def search_table(caption: str, name: str) -> Table:
+    """Return what was tried to find SPAQL-R's defaults, by system: trials, agents, and the best of them."""
+    path = default_store() / "repaired" / "search.json"
+    frame = pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["trials"])
+    frame["end"] = frame.rewards.str[-1]
+    rows = [
+        {"system": title(system), "trials": str(len(cell)), "agents": str(cell.agents.sum())}
+        | {"median end": number(cell.end.median(), 1), "best end": number(cell.end.max(), 1)}
+        for system, cell in frame.groupby("system", sort=False)
     ]
     return Table(pd.DataFrame(rows), caption, name)
