@@ -146,7 +146,9 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
     monkeypatch.setattr(notebook, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
-    declared = {job for study in ("xi", "long", "trpo", "ablation") for job in paper_jobs(study)}
+    declared = {
+        job for study in ("xi", "long", "trpo", "ablation", "repaired", "variants") for job in paper_jobs(study)
+    }
     assert len(asked) >= 100
     assert set(asked) <= declared
 
