@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from spaql.paper.audit.bias import KEPT_BEST
 from spaql.paper.runs import provenance
@@ -35,7 +36,7 @@ def samples_of(record: Record) -> np.ndarray:
     return np.cumsum(spent)
 
 
-def at_samples(record: Record, counts: Sequence[int]) -> np.ndarray:
+def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
     """Return the reward of an agent after so many samples: of the last row before; NaN before the first one.
 
     An agent that stopped earlier has NaN from then on.

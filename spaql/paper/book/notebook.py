@@ -72,8 +72,8 @@ def checkpointed(
     """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
     if agents == 0:
         return []
-    numbers = {"agents": agents, "iterations": iterations, "evaluations": evaluations, "fresh": fresh}
-    return checkpointed_jobs(dataclasses.replace(plan, **numbers), seed)
+    plan = dataclasses.replace(plan, agents=agents, iterations=iterations, evaluations=evaluations, fresh=fresh)
+    return checkpointed_jobs(plan, seed)
 
 
 def provenance_table(records: Iterable[Record], name: str) -> Table:
