@@ -10,6 +10,7 @@ from tqdm import tqdm
 from spaql import rules
 from spaql.agent import MOST_ITERATIONS, Agent, Shared, State
 from spaql.checks import check_integer, check_number
+from spaql.memory import LEAST, with_room
 from spaql.replay import (
     STOP,
     TAKEN,
@@ -222,7 +223,7 @@ class SPAQLR(Agent):
         plain = {name: given[name] for name in names}
         self._replayer = Replayer(gamma=given["discount"], depth=given["depths"][1], **plain)
         choices = self._choices()
-        self._memory = new_memory(given["memory"], dimensions, choices)
+        self._memory = new_memory(min(LEAST, given["memory"]), dimensions, choices)
         ranks = self._rng.random(len(choices))
         first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
         self._trainee = self._best = refine_to(first, given["depths"][0], discrete, self._rng)
@@ -307,6 +308,8 @@ class SPAQLR(Agent):
         return episodes - 1 if self._status["episode"][0] == 0 else episodes
 
     def _advance(self, starts: Any, N: int) -> None:
+        wanted = int(self._memory.counts[TAKEN]) + len(starts) * self._learner.limit
+        self._memory = with_room(self._memory, wanted, self.parameters["memory"])
         run = ReplayRun(self._learner, self._replayer, self._trainee, self._memory, self._status, self._history)
         self._trainee = self._best = self._world.call(advance_again, starts, N, run, self._rng)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
+from spaql.memory import with_room
 from spaql.partition import NONE, Partition, copy, split
 from spaql.replay import GOES_ON, KEPT, TAKEN, TERMINAL, Memory
 from spaql.rules import HISTORY, STATUS, Rules
@@ -71,7 +72,7 @@ def load(kind: type["Agent"], path: str | os.PathLike, env: gym.Env | None) -> A
         )
         check_status(agent._status, agent._history, agent._evaluates_first)
         if agent._memory is not None:
-            read_memory(arrays, agent._memory)
+            agent._memory = read_memory(arrays, agent._memory, agent.parameters["memory"])
         agent._set_streams(header["streams"])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
@@ -85,10 +86,13 @@ def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
     return arrays | {"memory_taken": memory.counts[[TAKEN]]}
 
 
-def read_memory(arrays: dict, memory: Memory) -> None:
-    """Fill an empty memory with what a file has kept, checked."""
+def read_memory(arrays: dict, memory: Memory, size: int) -> Memory:
+    """Return an empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
     taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
-    kept = min(taken, len(memory.reward))
+    kept = min(taken, size)
+    if kept != len(arrays["memory_reward"]):
+        raise ValueError("its memory is not as long as it says")
+    memory = with_room(memory, kept, size)
     for name in KEPT:
         into = getattr(memory, name)
         read = check_array(arrays, f"memory_{name}", into.dtype, kept)
@@ -100,6 +104,7 @@ def read_memory(arrays: dict, memory: Memory) -> None:
     if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
         raise ValueError("its memory holds what no learning gives")
     memory.counts[TAKEN] = taken
+    return memory
 
 
 def check_env_id(env_id: Any, kind: type["Agent"], path: str | os.PathLike) -> str:
