@@ -148,7 +148,7 @@ VARIANT_RUNS = Checkpointed(  # with one repair taken back, or as a fixed grid
         for system in BOTH
         if name != "SPAQL-R" and (name, system) not in NO_CHANGE
     },
-    agents=10,
+    agents=5,
 )
 
 SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
@@ -333,7 +333,7 @@ SCALES: dict[str, dict[str, Plan]] = {
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
-        "variants": dataclasses.replace(VARIANT_RUNS, agents=5, iterations=20),
+        "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
     },
     "smoke": {

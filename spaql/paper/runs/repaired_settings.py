@@ -6,14 +6,12 @@ CHECKPOINT = 1000  # samples between two looks at the policy
 
 REPAIRED: dict[str, dict[str, Any]] = {
     "SPAQL-R": {},
-    "SPAQL-R, fixed grid 3": {"depths": (3, 3)},
-    "SPAQL-R, fixed grid 4": {"depths": (4, 4)},
     "SPAQL-R, no replay": {"replays": 0},
-    "SPAQL-R, few replays": {"replays": 4},
-    "SPAQL-R, one step": {"steps": 1},
+    "SPAQL-R, fixed grid 3": {"depths": (3, 3)},
     "SPAQL-R, no discount": {"discount": 1.0},
     "SPAQL-R, no end": {"terminal": False},
-    "SPAQL-R, no exploration": {"epsilon": 0.0, "decay": 1.0},
     "SPAQL-R, five actions": {"actions": 5},  # on Pendulum; CartPole has two
+    "SPAQL-R, one step": {"steps": 1},
     "SPAQL-R, first Q = H": {"initial": 200.0},
+    "SPAQL-R, fixed grid 4": {"depths": (4, 4)},
 }
