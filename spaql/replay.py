@@ -119,7 +119,7 @@ def first_partition(dimensions: int, actions: np.ndarray, discrete: bool, q: flo
 
 
 @inlined
-def descend(cells, axes, cell, states, at):
+def leaf_below(cells, axes, cell, states, at):
     """The leaf cell that holds a state of the memory, looked for below a cell that holds it."""
     children = cells[cell].children
     shift = BITS - cells[cell].depth
@@ -219,10 +219,10 @@ def remember(memory, x, a, reward, y, end, cell):
 
 
 @inlined
-def target_of(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest):
+def replayed_target(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest):
     """G, what transition `at` of the memory says of its cell and action."""
     a, total, discount, steps = action[at], reward[at], replayer.gamma, 1
-    after = descend(cells, axes, cell_y[at], y, at)
+    after = leaf_below(cells, axes, cell_y[at], y, at)
     cell_y[at] = after
     while after == cell and steps < replayer.steps and at != newest and end[at] == GOES_ON:
         following = at + 1 if at + 1 < len(reward) else 0
@@ -232,7 +232,7 @@ def target_of(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, 
         total += discount * reward[at]
         discount *= replayer.gamma
         steps += 1
-        after = descend(cells, axes, cell_y[at], y, at)
+        after = leaf_below(cells, axes, cell_y[at], y, at)
         cell_y[at] = after
     if end[at] == TERMINAL and replayer.terminal:
         return total
@@ -249,10 +249,10 @@ def learn_again(p, memory, replayer, rng):
     action, actions, reward, end, alpha = memory.action, memory.actions, memory.reward, memory.end, replayer.alpha
     for i in range(replayer.replays + 1):
         at = newest if i == 0 else int(rng.random() * kept)
-        cell = descend(cells, axes, cell_x[at], x, at)
+        cell = leaf_below(cells, axes, cell_x[at], x, at)
         cell_x[at] = cell
         ball = ball_of(balls, lows, cells, cell, actions, action[at])
-        target = target_of(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest)
+        target = replayed_target(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest)
         update(balls, cells, halves, ball, (1.0 - alpha) * balls[ball].q + alpha * target)
 
 
