@@ -144,8 +144,11 @@ def test_on_pendulum_it_needs_a_fraction_of_trpos_samples_and_ends_higher():
     assert reached["Pendulum-v1", "SPAQL-R", -200.0] <= 40_000
     assert min(reached["Pendulum-v1", name, -200.0] for name in TRPO) > 3 * reached["Pendulum-v1", "SPAQL-R", -200.0]
     frame = repaired.against(stored()).set_index(["system", "algorithm"]).loc["Pendulum-v1"]
-    assert (frame.low > 0).all()
-    assert (frame.wins > 0.75).all()
+    assert (frame.drop(index="TRPO").low > 0).all()
+    assert (frame.drop(index="TRPO").wins > 0.95).all()
+    # In the mean TRPO ends lower too, but by a few agents: most are as good, and no test tells the two apart.
+    assert frame.loc["TRPO", "low"] < 0 < frame.loc["TRPO", "difference"]
+    assert frame.loc["TRPO", "wins_low"] < 0.5 < frame.loc["TRPO", "wins_high"]
 
 
 def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_with_trpo_at_the_end():
@@ -156,3 +159,20 @@ def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_wi
     assert abs(frame.loc[list(TRPO), "difference"]).max() < 0.5
     assert (frame.drop(index=list(TRPO)).low > 0).all()
     assert means()["CartPole-v0", "SPAQL-R", 100_000] > 199.5
+
+
+def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
+    jobs = [job for study in ("repaired", "variants") for job in paper_jobs(study)]
+    records, missing = load_stored(jobs, default_store())
+    assert not missing
+    frame = repaired.removals(records.values()).set_index(["system", "algorithm", "samples"])
+    whole, low = frame["mean"], frame.mean_low
+    for system in BOTH:
+        for name in ("no replay", "fixed grid 3"):
+            assert frame.mean_high[system, f"SPAQL-R, {name}", 40_000] < low[system, "SPAQL-R", 40_000]
+    assert frame.mean_high["Pendulum-v1", "SPAQL-R, five actions", 40_000] < low["Pendulum-v1", "SPAQL-R", 40_000]
+    # By themselves these are worth little after 40,000 samples.
+    for name in ("no discount", "no end", "one step"):
+        assert whole["CartPole-v0", f"SPAQL-R, {name}", 40_000] > 199
+    for name in ("no discount", "one step", "fixed grid 4"):
+        assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 15
