@@ -1,12 +1,12 @@
-"""AQL, SPAQL and SPAQL-TS: Q-learning on partitions of the state-action space that refine where the visits are.
+"""AQL, SPAQL, SPAQL-TS, SPAQL-R: Q-learning on partitions of states and actions that refine where the visits are.
 
 A companion to "Control with adaptive Q-learning" (Araújo, Figueiredo, Ayala Botto, 2020).
 """
 
 from importlib.metadata import version
 
-from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
+from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.rules import Rules
 
-__all__ = ["AQL", "SPAQL", "SPAQLTS", "Random", "Rules"]
+__all__ = ["AQL", "SPAQL", "SPAQLR", "SPAQLTS", "Random", "Rules"]
 __version__ = version("spaql")

@@ -21,12 +21,12 @@ from spaql.loop import Run, act, advance, rollouts
 from spaql.partition import ARMS, Partition, crowded_depth, new_partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
+from spaql.replay import Memory
 from spaql.rules import (
     AQL,
     CHOICES,
     FIXED,
     HISTORY,
-    RANDOM,
     SPAQL,
     SPAQL_TS,
     STATUS,
@@ -96,6 +96,7 @@ class State(NamedTuple):
     history: np.ndarray
     streams: dict
     played: int  # rollouts behind the best mean, where the best agent is evaluated again; 0: those of one iteration
+    memory: Memory | None = None  # SPAQL-R's
 
 
 def check_finite(state: State) -> State:
@@ -110,7 +111,7 @@ def check_finite(state: State) -> State:
 
 
 class Agent:
-    """What the four algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS or Random."""
+    """What the algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS, SPAQLR or Random."""
 
     algorithm: ClassVar[int]
 
@@ -162,7 +163,8 @@ class Agent:
         self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
         # What a user should be told once: that nothing but the paper's horizon ends episodes, and what is seen.
         self._unlimited = horizon is None and episode_limit(self.env) is None
-        self._look, self._told = FIRST_LOOK, self.algorithm in (RANDOM, AQL)
+        self._look, self._told = FIRST_LOOK, not self._evaluates_first
+        self._memory: Memory | None = None
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -277,6 +279,10 @@ class Agent:
         """
         iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
         N, hooks = check_integer("evaluations", evaluations), self._check_hooks(callback, stop_at, reevaluations)
+        return self._learn(iterations, N, hooks, progress_bar)
+
+    def _learn(self, iterations: int, N: int, hooks: Hooks, progress_bar: bool) -> Self:
+        """Train for at most some iterations, each with N rollouts, and leave a sound agent whatever happens."""
         if not self._learning.acquire(blocking=False):
             where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
             raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
@@ -317,7 +323,8 @@ class Agent:
         chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
         self._world.between_steps = check_interrupts
         ready = not compiled
-        while (done := int(self._status["iteration"][0])) < goal:
+        while self._goes_on(goal):
+            done = int(self._status["iteration"][0])
             episodes = self._next_episodes(chunk, N, done + 1 if hooks.any else goal)
             starts = self._world.starts(episodes)
             if not ready:  # no episodes yet, but the machine code for them: no bar should count that time
@@ -338,6 +345,10 @@ class Agent:
                 if self._status["iteration"][0] > first and self._stops(hooks):
                     return
             check_interrupts()
+
+    def _goes_on(self, goal: int) -> bool:
+        """Return whether there is more to do until so many iterations are done."""
+        return bool(self._status["iteration"][0] < goal)
 
     def _advance(self, starts: Any, N: int) -> None:
         """Play an episode from each of these starts, to learn or to evaluate."""
@@ -398,8 +409,11 @@ class Agent:
         rest = N + 1 - int(self._status["episode"][0])
         if chunk < rest:
             return chunk
-        to_come = goal - int(self._status["iteration"][0]) - 1
-        return rest + min((chunk - rest) // (N + 1), to_come) * (N + 1)
+        return rest + min((chunk - rest) // (N + 1), self._to_come(goal)) * (N + 1)
+
+    def _to_come(self, goal: int) -> int:
+        """Return how many whole iterations are sure to come after this one."""
+        return goal - int(self._status["iteration"][0]) - 1
 
     def evaluate(
         self,
@@ -470,7 +484,7 @@ class Agent:
         return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams(), self._played)
 
     def _set_state(self, state: State) -> None:
-        self._trainee, self._best, self._status, self._history, streams, self._played = state
+        self._trainee, self._best, self._status, self._history, streams, self._played, _ = state
         self._set_streams(streams)
 
     def _report(self, bar: tqdm, first: int) -> None:

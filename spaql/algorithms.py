@@ -1,11 +1,29 @@
 """The algorithms users choose from, one class each: their parameters, and what they mean."""
 
-from typing import TYPE_CHECKING, Any, Unpack
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import gymnasium as gym
+import numpy as np
+from tqdm import tqdm
 
 from spaql import rules
-from spaql.agent import Agent, Shared
+from spaql.agent import MOST_ITERATIONS, Agent, Callback, Shared, State
+from spaql.checks import check_integer, check_number
+from spaql.memory import LEAST, with_room
+from spaql.replay import (
+    STOP,
+    TAKEN,
+    Memory,
+    Replayer,
+    ReplayRun,
+    advance_again,
+    copy_memory,
+    first_partition,
+    new_memory,
+    refine_to,
+)
 
 if TYPE_CHECKING:
     from spaql.policies.policy import Policies
@@ -129,6 +147,199 @@ class SPAQLTS(Agent):
     ):
         own = {"xi": xi, "tau_min": tau_min, "u": u, "d": d, "lam": lam, "reference": reference}
         super().__init__(env, own, **shared)
+
+
+MOST_ACTIONS = 1000  # that SPAQL-R can choose from
+DEEPEST = 30  # cells that states can be located in
+FOREVER = -1  # a number of samples that is never reached
+
+
+class SPAQLR(Agent):
+    """SPAQL, repaired: discounted values that end with the episode, and every transition learnt from many times.
+
+    There is one agent, which is never reset and never selected by its rollouts.  It keeps SPAQL's partition, which is
+    refined where the visits are; the module `spaql.replay` has the equations.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, rules
+        As for `AQL`.  Of the rules only `first_observation` plays a part.
+    discount
+        γ, 0.99 if not given.
+    initial
+        The first estimates, 0 if not given.
+    alpha
+        α, the learning rate.
+    epsilon, decay
+        After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
+    replays
+        How many transitions are drawn from the memory after each step, to learn from them again.
+    memory
+        How many transitions are remembered: the last ones.  A hundred thousand take about 10 MB.
+    visits
+        Of a state cell until it splits.
+    depths
+        The partition is split evenly down to the first of these depths before it learns, and is not refined beyond
+        the second: (0, 8) by default; two equal ones make a fixed grid.
+    steps
+        An update follows its episode for at most so many steps, while that stays in the cell and repeats the action.
+    actions
+        A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
+        by default the ends alone, between which a policy can switch at every step.
+    terminal
+        Whether a terminal state has the value zero, as it should; False is SPAQL's way.
+    slopes
+        As for `AQL`, but 1 for every unbounded observation if not given.
+
+    Examples
+    --------
+    >>> agent = SPAQLR("Pendulum-v1", seed=0).learn(samples=40_000)
+    >>> agent.evaluate(episodes=1000, seed=1).mean()
+    """
+
+    algorithm = rules.SPAQL_R
+    _memory: Memory
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        *,
+        alpha: float = 0.1,
+        epsilon: float = 0.1,
+        decay: float = 5000.0,
+        replays: int = 32,
+        memory: int = 100_000,
+        visits: int = 50,
+        depths: tuple[int, int] = (0, 8),
+        steps: int = 20,
+        actions: int = 2,
+        terminal: bool = True,
+        **shared: Unpack[Shared],
+    ):
+        if shared.get("slopes") is None:
+            shared["slopes"] = 1.0
+        if shared.get("initial") is None:
+            shared["initial"] = 0.0
+        shared.setdefault("discount", 0.99)
+        own: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
+        own |= {"memory": memory, "visits": visits, "depths": depths, "steps": steps, "actions": actions}
+        super().__init__(env, own | {"terminal": terminal}, **shared)
+        given, discrete, dimensions = self.parameters, self._learner.discrete, len(self._space.centre)
+        names = ("alpha", "epsilon", "decay", "replays", "visits", "steps", "terminal")
+        plain = {name: given[name] for name in names}
+        self._replayer = Replayer(gamma=given["discount"], depth=given["depths"][1], **plain)
+        choices = self._choices()
+        self._memory = new_memory(min(LEAST, given["memory"]), dimensions, choices)
+        ranks = self._rng.random(len(choices))
+        first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
+        self._trainee = self._best = refine_to(first, given["depths"][0], discrete, self._rng)
+
+    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters, or say what is wrong with them."""
+        checked: dict[str, Any] = {
+            "alpha": check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
+            "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
+            "decay": check_number("decay", own["decay"], above=0.0),
+            "replays": check_integer("replays", own["replays"], at_least=0),
+            "terminal": bool(own["terminal"]),
+        }
+        checked |= {name: check_integer(name, own[name]) for name in ("memory", "visits", "steps")}
+        checked["actions"] = check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS)
+        try:
+            first, last = own["depths"]
+        except (TypeError, ValueError):
+            raise ValueError(f"depths must be two whole numbers, not {own['depths']!r}") from None
+        first = check_integer("depths[0]", first, at_least=0, at_most=DEEPEST)
+        checked["depths"] = [first, check_integer("depths[1]", last, at_least=first, at_most=DEEPEST)]
+        return checked
+
+    def _choices(self) -> np.ndarray:
+        """Return the actions to choose from, in the standard space, one row per action."""
+        if self._learner.discrete:
+            return np.arange(float(self._space.actions)).reshape(-1, 1)
+        count, dimensions = self.parameters["actions"], len(self._space.action_half)
+        if count**dimensions > MOST_ACTIONS:
+            raise ValueError(
+                f"{count} values of each of {dimensions} dimensions make {count**dimensions:,} actions; "
+                f"expected at most {MOST_ACTIONS:,}: give fewer `actions`"
+            )
+        return np.array(list(itertools.product(np.linspace(-1.0, 1.0, count), repeat=dimensions)))
+
+    def learn(
+        self,
+        iterations: int | None = None,
+        evaluations: int = 0,
+        progress_bar: bool = False,
+        *,
+        samples: int | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
+        stop_at: float | None = None,
+        reevaluations: int = 0,
+    ) -> Self:
+        """Train for some iterations, an episode each, or for a number of samples; either goes on where it was.
+
+        Parameters
+        ----------
+        iterations
+            How many training episodes.
+        evaluations
+            N, rollouts after each of them, which only report: learning neither needs nor sees them.  The history's
+            `rewards` is their mean, or, without them, the return of the training episode itself.
+        progress_bar
+            Show how far it is, on standard error.
+        samples
+            How many environment steps, instead of `iterations`; the last episode is cut off there.
+        callback, stop_at
+            As for the other algorithms.
+        reevaluations
+            None (0): no rollouts choose an agent.
+        """
+        if (iterations is None) == (samples is None):
+            raise ValueError(f"give either iterations or samples, not {iterations} and {samples}")
+        name, number = ("samples", samples) if iterations is None else ("iterations", iterations)
+        number = check_integer(name, number, at_most=MOST_ITERATIONS)
+        N = check_integer("evaluations", evaluations, at_least=0)
+        hooks = self._check_hooks(callback, stop_at, reevaluations)
+        self._memory.counts[STOP] = FOREVER if samples is None else self._memory.counts[TAKEN] + number
+        return self._learn(number, N, hooks, progress_bar)
+
+    def _left(self) -> int | None:
+        """Return how many samples are left to take, or None if iterations are counted."""
+        taken, stop = int(self._memory.counts[TAKEN]), int(self._memory.counts[STOP])
+        return None if stop == FOREVER else stop - taken
+
+    def _goes_on(self, goal: int) -> bool:
+        left = self._left()
+        under_way = bool(self._status["episode"][0] > 0)
+        return super()._goes_on(goal) if left is None else left > 0 or under_way
+
+    def _to_come(self, goal: int) -> int:
+        left = self._left()
+        if left is None:
+            return super()._to_come(goal)
+        # No episode is longer than the limit, so that at least this many begin before the samples are taken.
+        episodes = -(-left // self._learner.limit)
+        return min(super()._to_come(goal), episodes - 1 if self._status["episode"][0] == 0 else episodes)
+
+    def _advance(self, starts: Any, N: int) -> None:
+        wanted = int(self._memory.counts[TAKEN]) + len(starts) * self._learner.limit
+        self._memory = with_room(self._memory, wanted, self.parameters["memory"])
+        run = ReplayRun(self._learner, self._replayer, self._trainee, self._memory, self._status, self._history)
+        self._trainee = self._best = self._world.call(advance_again, starts, N, run, self._rng)
+
+    def _state(self) -> State:
+        return super()._state()._replace(memory=copy_memory(self._memory))
+
+    def _set_state(self, state: State) -> None:
+        super()._set_state(state)
+        if state.memory is not None:
+            self._memory = state.memory
+
+    def _report(self, bar: tqdm, first: int) -> None:
+        if self._left() is None:
+            super()._report(bar, first)
+        else:
+            bar.update(bar.total - (self._left() or 0) - bar.n)
 
 
 class Random(Agent):

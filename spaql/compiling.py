@@ -163,7 +163,7 @@ def _is_private(folder: Path) -> bool:
 def _sources() -> bytes:
     """Return the text that all machine code is made of."""
     kernels = (
-        *("compiling", "partition", "rules", "spaces", "updates", "loop"),
+        *("compiling", "partition", "rules", "spaces", "updates", "loop", "replay"),
         *("systems/__init__", "systems/arithmetic", "policies/tree", "policies/policy", "policies/play"),
     )
     return b"".join((PACKAGE / f"{name}.py").read_bytes() for name in kernels)

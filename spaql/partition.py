@@ -238,8 +238,8 @@ def split(p, ball, discrete, random_ranks, rng):
     halves = 2 ** len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
         parts = 1 if p.high[ball, 0] - p.low[ball, 0] == 1.0 else 2
-    else:
-        parts = 2 ** p.low.shape[1]
+    else:  # a single action is not divided
+        parts = 1 if p.high[ball, 0] == p.low[ball, 0] else 2 ** p.low.shape[1]
     p = make_room(p, halves * parts, halves)
     balls, cells = p.balls, p.cells
     unlink(balls, cells, ball)

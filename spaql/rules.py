@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-RANDOM, AQL, SPAQL, SPAQL_TS = range(4)
+RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R = range(5)
 LEARNED, VISITS, FIXED = range(3)  # where estimates come from
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from spaql import archive
 from spaql.archive import check_array
 from spaql.checks import check_integer
+from spaql.memory import with_room
 from spaql.partition import NONE, Partition, copy, split
+from spaql.replay import GOES_ON, KEPT, TAKEN, TERMINAL, Memory
 from spaql.rules import HISTORY, STATUS, Rules
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ def save(agent: "Agent", path: str | os.PathLike) -> None:
     partitions = {"trainee": state.trainee} | ({"best": state.best} if agent._keeps_best else {})
     for name, partition in partitions.items():
         arrays |= {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in STORED}
+    if state.memory is not None:
+        arrays |= memory_arrays(state.memory)
     archive.write(Path(path), header, arrays)
 
 
@@ -69,11 +73,41 @@ def load(kind: type["Agent"], path: str | os.PathLike, env: gym.Env | None) -> A
             check_array(arrays, "history", HISTORY),
         )
         check_status(agent._status, agent._history, agent._evaluates_first)
+        if agent._memory is not None:
+            agent._memory = read_memory(arrays, agent._memory, agent.parameters["memory"])
         agent._set_streams(header["streams"])
         agent._played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
     return agent
+
+
+def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
+    """Return what a file keeps of a memory."""
+    kept = min(int(memory.counts[TAKEN]), len(memory.reward))
+    arrays = {f"memory_{name}": getattr(memory, name)[:kept] for name in KEPT}
+    return arrays | {"memory_taken": memory.counts[[TAKEN]]}
+
+
+def read_memory(arrays: dict, memory: Memory, size: int) -> Memory:
+    """Return an empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
+    taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
+    kept = min(taken, size)
+    if kept != len(arrays["memory_reward"]):
+        raise ValueError("its memory is not as long as it says")
+    memory = with_room(memory, kept, size)
+    for name in KEPT:
+        into = getattr(memory, name)
+        read = check_array(arrays, f"memory_{name}", into.dtype, kept)
+        if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
+            raise ValueError(f"its memory has a wrong {name}")
+        into[:kept] = read
+    inside = all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y))
+    known = np.all((memory.action >= 0) & (memory.action < len(memory.actions)))
+    if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
+        raise ValueError("its memory holds what no learning gives")
+    memory.counts[TAKEN] = taken
+    return memory
 
 
 def check_env_id(env_id: Any, kind: type["Agent"], path: str | os.PathLike) -> str:
@@ -140,7 +174,7 @@ def find_splits(p: Partition, first: Partition, discrete: bool) -> Iterator[int]
         cell = cells[begin]
         if not 0 <= cell < known:
             raise LookupError(cell)
-        parts = 2 ** len(lows[0])
+        parts = 1 if lows[begin] == highs[begin] else 2 ** len(lows[0])
         if discrete:  # one action is not divided
             parts = 2 if begin + 1 < end and cells[begin + 1] == cell else 1
         low, high = (tuple(map(end_of, *bounds[begin : begin + parts])) if parts > 1 else bounds[begin]

@@ -10,7 +10,7 @@ from pathlib import Path
 from spaql import __version__
 from spaql.paper.terminal import one_sentence, speak_plainly
 
-STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls")
+STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls", "repaired", "variants", "sb3")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -23,8 +23,12 @@ STYLES = {
     "AQL": Style("#0072b2", (0, (5, 1.5)), "s"),
     "SPAQL": Style("#e69f00", "-", "o"),
     "SPAQL-TS": Style("#00664b", (0, (6, 1.5, 1, 1.5)), "^"),
+    "SPAQL-R": Style("#d62728", "-", "*"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
     "TRPO tuned": Style("#cc79a7", (0, (2, 1)), "v"),
+    "SAC": Style("#56b4e9", (0, (1, 0.8)), "P"),
+    "DQN": Style("#7a3b8f", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    "PPO": Style("#b8860b", (0, (8, 2)), "h"),
 }
 
 OTHERS = (  # styles of what is no algorithm of the book's

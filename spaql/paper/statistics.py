@@ -117,6 +117,39 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     return float(stats.mannwhitneyu(first, second).statistic) / (first.size * second.size)
 
 
+def interquartile_mean(values: ArrayLike, axis: int = -1) -> np.ndarray:
+    """Return the mean of the middle half of numbers: neither the best quarter nor the worst counts."""
+    return stats.trim_mean(np.asarray(values, float), 0.25, axis=axis)
+
+
+def interquartile_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
+    """Return the interquartile mean with its bootstrap interval (percentiles)."""
+    values = numbers(values)
+    estimate = float(interquartile_mean(values))
+    if np.ptp(values) == 0.0:
+        return Interval(estimate, estimate, estimate)
+    rng = np.random.default_rng(seed)
+    found = stats.bootstrap(
+        (values,), interquartile_mean, confidence_level=level, n_resamples=resamples, method="percentile", rng=rng
+    )
+    return Interval(estimate, *map(float, found.confidence_interval))
+
+
+def improvement_interval(first: ArrayLike, second: ArrayLike, resamples: int = 1999, seed: int = 0) -> Interval:
+    """Return the probability that an agent of the first group beats one of the second, with its bootstrap interval."""
+    first, second = numbers(first), numbers(second)
+    wins = (np.sign(first[:, None] - second[None, :]) + 1) / 2
+    rng = np.random.default_rng(seed)
+    weights = (bootstrap_weights(rng, group.size, resamples) for group in (first, second))
+    resampled = np.einsum("ri,ij,rj->r", next(weights), wins, next(weights))
+    return percentile_interval(probability_of_improvement(first, second), resampled)
+
+
+def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
+    """Return for each level the share of agents that reach it."""
+    return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)
+
+
 def share_solved(means: ArrayLike, threshold: float) -> float:
     """Return the share of agents whose mean reward reaches the threshold."""
     return float(np.mean(numbers(means) >= threshold))

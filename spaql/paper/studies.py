@@ -13,6 +13,8 @@ from spaql.agent import Shared
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
+from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
+from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
 from spaql.paper.runs.trpo_settings import settings_of
 from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
 from spaql.systems import compiled_world, episode_limit, factory_called, make_env, space_of, system_of
@@ -63,6 +65,17 @@ class TrpoRuns(Study):
 
     def cells(self, system: str) -> list[tuple[str, float]]:
         return [(algorithm, 0) for algorithm in provenance.TRPO]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpointed:
+    """Agents whose policies play fresh episodes after every thousand samples, an iteration here (see `CHECKPOINT`)."""
+
+    cells: Mapping[tuple[str, str], int]  # by algorithm and system: for how many iterations
+    agents: int
+    iterations: int = 100  # at most
+    evaluations: int = 100  # fresh episodes at each checkpoint
+    fresh: int = FRESH
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +132,30 @@ TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
     iterations=100,
     evaluations={"Pendulum-v1": 1, "CartPole-v0": 1},
     agents=20,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The repaired algorithm, and what a user would pick today
+
+BOTH = ("Pendulum-v1", "CartPole-v0")
+
+# Variants that would be SPAQL-R itself: Pendulum never ends, and CartPole has two actions.
+NO_CHANGE = {("SPAQL-R, no end", "Pendulum-v1"), ("SPAQL-R, five actions", "CartPole-v0")}
+
+REPAIRED_RUNS = Checkpointed(cells={("SPAQL-R", system): 100 for system in BOTH}, agents=20)
+
+VARIANT_RUNS = Checkpointed(  # with one repair taken back, or as a fixed grid
+    cells={
+        (name, system): 40
+        for name in REPAIRED
+        for system in BOTH
+        if name != "SPAQL-R" and (name, system) not in NO_CHANGE
+    },
+    agents=5,
+)
+
+SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
+    cells={cell: samples // CHECKPOINT for cell, samples in SB3_SAMPLES.items()}, agents=20
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -289,7 +326,10 @@ CONTROL_STUDY = ControlStudy(
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = {
+Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed
+
+
+SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
         "xi": XI_STUDY,
         "long": LONG_RUNS,
@@ -297,6 +337,9 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": ABLATION,
         "readings": READINGS_STUDY,
         "controls": CONTROL_STUDY,
+        "repaired": REPAIRED_RUNS,
+        "variants": VARIANT_RUNS,
+        "sb3": SB3_RUNS,
     },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
@@ -305,6 +348,9 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
+        "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
+        "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
+        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -313,6 +359,9 @@ SCALES: dict[str, dict[str, Study | Ablation | ReadingsStudy | ControlStudy]] = 
         "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
         "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
+        "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
+        "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
+        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
     },
 }
 
@@ -330,7 +379,8 @@ def scale_changes(study: str, scale: str) -> dict[str, Any]:
 def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of a study.
 
-    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings" and "controls".
+    The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings",
+    "controls", "repaired", "variants" and "sb3".
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
@@ -339,6 +389,8 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     plan = SCALES[scale][study]
     if isinstance(plan, Ablation):
         return ablation_jobs(plan, seed)
+    if isinstance(plan, Checkpointed):
+        return checkpointed_jobs(plan, seed)
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
@@ -364,6 +416,15 @@ def study_jobs(study: Study, seed: int) -> list[Job]:
                 fresh=study.fresh,
                 record=study.record,
             )
+    return jobs
+
+
+def checkpointed_jobs(plan: Checkpointed, seed: int) -> list[Job]:
+    """Return the agents of a study with checkpoints, cell by cell."""
+    jobs = []
+    for (algorithm, system), most in plan.cells.items():
+        iterations = min(most, plan.iterations)
+        jobs += make_jobs([algorithm], [system], [0], plan.agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
     return jobs
 
 
@@ -552,7 +613,7 @@ def name_of(system: str | Callable[[], gym.Env]) -> str:
 @functools.cache
 def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], ...] = ()) -> None:
     """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
-    if algorithm not in (known := (*ALGORITHMS, *provenance.TRPO)):
+    if algorithm not in (known := (*ALGORITHMS, *REPAIRED, *provenance.NETWORKS)):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     env = make_env(system)
     if algorithm == "SPAQL-TS" and "reference" not in dict(parameters) and not has_reference(system):
@@ -563,3 +624,5 @@ def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], .
         if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
             raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")
         settings_of(algorithm, system, limit)
+    if algorithm in provenance.SB3 and (algorithm, system) not in SB3_SAMPLES:
+        raise ValueError(f"rl-baselines3-zoo has no settings for {algorithm} on {system} that are known here")

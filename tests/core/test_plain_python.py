@@ -19,6 +19,7 @@ CASES = [
     ("SPAQL", "Acrobot-v1", {"xi": 1, "horizon": 30}),
     ("SPAQLTS", "MountainCarContinuous-v0", {"xi": 1, "horizon": 60}),
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
+    ("SPAQLR", "CartPole-v0", {"visits": 8, "memory": 100, "replays": 2, "steps": 4}),
     ("SPAQL", "CartPole-v0", {"xi": 4, "rules": Rules(termination="zero", kept="last"), "initial": 0, "discount": 0.9}),
     ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(reward="deleted", estimate="visits")}),
     ("AQL", "spaql/PendulumDiscrete-v1", {"xi": 4, "horizon": 30, "rules": Rules(estimate="fixed")}),

@@ -178,7 +178,7 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
     monkeypatch.setattr(runner, "compute_all", lambda missing, *_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
-    studies = ("xi", "long", "trpo", "ablation", "readings", "controls")
+    studies = ("xi", "long", "trpo", "ablation", "readings", "controls", "repaired", "variants")
     declared = {job for study in studies for job in paper_jobs(study)}
     assert len(asked) >= 100
     assert set(asked) <= declared

@@ -14,7 +14,17 @@ from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import run
 from spaql.paper.runs.store import load_origin
-from spaql.paper.studies import LONG_RUNS, SEED, Reading, ReadingsStudy, make_jobs, reading_jobs, scale_of
+from spaql.paper.studies import (
+    LONG_RUNS,
+    SEED,
+    Checkpointed,
+    Reading,
+    ReadingsStudy,
+    checkpointed_jobs,
+    make_jobs,
+    reading_jobs,
+    scale_of,
+)
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
 from spaql.rules import RULES
@@ -76,6 +86,16 @@ def trpo_jobs(
     if agents == 0:
         return []
     return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
+
+
+def checkpointed(
+    plan: Checkpointed, agents: int, iterations: int, evaluations: int, seed: int, fresh: int = FRESH
+) -> list[Job]:
+    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
+    if agents == 0:
+        return []
+    plan = dataclasses.replace(plan, agents=agents, iterations=iterations, evaluations=evaluations, fresh=fresh)
+    return checkpointed_jobs(plan, seed)
 
 
 def provenance_table(records: Iterable[Record], name: str) -> Table:

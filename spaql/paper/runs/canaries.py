@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from spaql.agent import Agent
+from spaql.algorithms import SPAQLR
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, Job, Record, make_agent
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS
@@ -88,7 +89,12 @@ def agent_canaries() -> dict[str, Callable[[], str]]:
     def run(algorithm: str, system: str, change: str) -> str:
         return agent_digest(train_canary(algorithm, system, change))
 
-    return {name: functools.partial(run, *canary) for name, canary in agents().items()}
+    def run_repaired(system: str) -> str:
+        return agent_digest(SPAQLR(system, seed=1, visits=20, memory=2000).learn(ITERATIONS, N))
+
+    found: dict[str, Callable[[], str]]
+    found = {name: functools.partial(run, *canary) for name, canary in agents().items()}
+    return found | {f"SPAQL-R, {system}": functools.partial(run_repaired, system) for system in SYSTEMS}
 
 
 def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:

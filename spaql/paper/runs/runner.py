@@ -17,10 +17,12 @@ from spaql import archive
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
+from spaql.paper.runs.checkpoints import compute_checkpoints
 from spaql.paper.runs.cluster import on_cluster
 from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
 from spaql.paper.runs.job import FRESH, Job, Record, compute
 from spaql.paper.runs.processes import in_processes
+from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.paper.runs.store import load_record, read_packed, record_path, save_record, set_aside
 from spaql.paper.studies import SEED, make_jobs
 from spaql.progress import progress
@@ -171,7 +173,7 @@ def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None
 
 def effort(job: Job) -> int:
     """Return about how many episodes an agent plays; one of TRPO's costs as much as many of the others'."""
-    if job.algorithm in provenance.TRPO:
+    if job.algorithm in provenance.NETWORKS:
         return 20_000 * job.iterations
     return job.iterations * (job.evaluations + 1) + job.fresh
 
@@ -214,6 +216,12 @@ def compute_here(job: Job) -> tuple[Record, dict]:
         from spaql.paper.runs import trpo
 
         record = trpo.compute_trpo(job)
+    elif job.algorithm in provenance.SB3:
+        from spaql.paper.runs import sb3
+
+        record = sb3.compute_sb3(job)
+    elif job.algorithm in REPAIRED:
+        record = compute_checkpoints(job)
     else:
         try:
             record = compute(job)
@@ -227,7 +235,7 @@ def compute_here(job: Job) -> tuple[Record, dict]:
 
 def on_threads(job: Job) -> bool:
     """Return whether an agent's work is machine code, which leaves Python's lock alone, so that threads suffice."""
-    return job.algorithm not in provenance.TRPO and is_compiled(job.system)
+    return job.algorithm not in provenance.NETWORKS and is_compiled(job.system)
 
 
 @functools.cache

@@ -1,0 +1,161 @@
+"""SPAQL-R beside the others: what each algorithm's policy earns after how many samples, when every sample counts."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from spaql.paper.audit.bias import KEPT_BEST
+from spaql.paper.runs import provenance
+from spaql.paper.runs.job import Record
+from spaql.paper.runs.repaired_settings import REPAIRED
+from spaql.paper.statistics import (
+    improvement_interval,
+    interquartile_interval,
+    percentile_interval,
+    performance_profile,
+    welch,
+)
+from spaql.policies.interval import paper_interval
+
+# Mean returns on the way, and what TRPO ends near to.
+LEVELS = {"Pendulum-v1": (-500.0, -300.0, -200.0, -175.0), "CartPole-v0": (100.0, 150.0, 195.0, 199.0)}
+COUNTS = (5_000, 10_000, 20_000, 40_000, 70_000, 100_000)
+AHEAD = "SPAQL-R"
+
+
+def samples_of(record: Record) -> np.ndarray:
+    """Return how many samples an agent had taken after each row of its history: all that it needed.
+
+    SPAQL and SPAQL-TS need their rollouts, which choose the agent they keep; AQL's and the others' only report.
+    """
+    spent = record.history["steps"].astype(np.int64)
+    if record.job.algorithm in KEPT_BEST:
+        spent = spent + record.history["evaluation_steps"]
+    return np.cumsum(spent)
+
+
+def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
+    """Return the reward of an agent after so many samples: of the last row before; NaN before the first one.
+
+    An agent that stopped earlier has NaN from then on.
+    """
+    taken = samples_of(record)
+    rows = np.searchsorted(taken, counts, side="right") - 1
+    known = (rows >= 0) & (np.asarray(counts) <= taken[-1])
+    return np.where(known, record.history["rewards"][np.maximum(rows, 0)], np.nan)
+
+
+def rewards_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
+    """Return one row per agent and number of samples, with the reward of its policy then."""
+    rows = [
+        {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
+        | {"samples": count, "reward": reward}
+        for record in records
+        for count, reward in zip(counts, at_samples(record, counts), strict=True)
+    ]
+    return pd.DataFrame(rows).dropna(subset="reward").reset_index(drop=True)
+
+
+def summary_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
+    """Return mean and interquartile mean over agents, with intervals, of each algorithm after so many samples."""
+    rows = []
+    for (system, algorithm, samples), cell in rewards_at(records, counts).groupby(
+        ["system", "algorithm", "samples"], sort=False
+    ):
+        mean, middle = paper_interval(cell.reward), interquartile_interval(cell.reward)
+        rows.append(
+            {"system": system, "algorithm": algorithm, "samples": samples, "agents": len(cell)}
+            | {"mean": mean.mean, "mean_low": mean.low, "mean_high": mean.high}
+            | {"iqm": middle.mean, "iqm_low": middle.low, "iqm_high": middle.high}
+        )
+    return pd.DataFrame(rows)
+
+
+def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
+    """Return after how many samples agents first reach a level, and stay at or above it in the mean over agents.
+
+    `first` is the median over agents of the samples after which a single look is at the level, infinite if fewer than
+    half get there, with its bootstrap interval; `stays` is from where on the mean of all agents never falls below it
+    again while all of them train, infinite if it ends below.
+    """
+    rows = []
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.job.system, record.job.algorithm), []).append(record)
+    for (system, algorithm), group in groups.items():
+        rng = np.random.default_rng(0)
+        drawn = rng.integers(len(group), size=(1999, len(group)))
+        counts = np.unique(np.concatenate([samples_of(record) for record in group]))
+        counts = counts[counts <= min(samples_of(record)[-1] for record in group)]
+        mean = np.mean([at_samples(record, counts) for record in group], axis=0)
+        for level in LEVELS[system]:
+            first = np.array([first_at(record, level) for record in group])
+            found = percentile_interval(float(np.median(first)), np.median(first[drawn], axis=1))
+            below = np.flatnonzero(~(mean >= level))
+            stays = counts[0] if below.size == 0 else np.inf if below[-1] + 1 == len(counts) else counts[below[-1] + 1]
+            rows.append(
+                {"system": system, "algorithm": algorithm, "level": level, "agents": len(group)}
+                | {"first": found.mean, "first_low": found.low, "first_high": found.high, "stays": float(stays)}
+            )
+    return pd.DataFrame(rows)
+
+
+def first_at(record: Record, level: float) -> float:
+    """Return after how many samples an agent's reward first is at a level; infinite if never."""
+    reached = np.flatnonzero(record.history["rewards"] >= level)
+    return float(samples_of(record)[reached[0]]) if reached.size else np.inf
+
+
+def ends(records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row per agent: the policy it ends with on fresh episodes, and the samples it took.
+
+    Of TRPO's two policies, with their noise and without, the one that earns more counts.
+    """
+    return pd.DataFrame(
+        [
+            {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
+            | {"fresh": float(record.fresh[:3:2].max() if record.job.algorithm in provenance.TRPO else record.fresh[0])}
+            | {"samples": int(samples_of(record)[-1]), "wall": record.wall}
+            for record in records
+        ]
+    )
+
+
+def against(records: Iterable[Record]) -> pd.DataFrame:
+    """Compare SPAQL-R's ends with every other algorithm's: difference, Welch's test, probability of improvement."""
+    frame, rows = ends(records), []
+    for system, here in frame.groupby("system", sort=False):
+        ours = here[here.algorithm == AHEAD].fresh
+        for algorithm, other in here[here.algorithm != AHEAD].groupby("algorithm", sort=False):
+            if min(len(ours), len(other)) < 2:
+                continue
+            compared, wins = welch(ours, other.fresh), improvement_interval(ours, other.fresh)
+            rows.append(
+                {"system": system, "algorithm": algorithm, "agents": len(other), "samples": other.samples.mean()}
+                | {"ours": ours.mean(), "theirs": other.fresh.mean(), "p": compared.p}
+                | {"difference": compared.difference, "low": compared.low, "high": compared.high}
+                | {"wins": wins.mean, "wins_low": wins.low, "wins_high": wins.high}
+            )
+    return pd.DataFrame(rows)
+
+
+def profiles(records: Iterable[Record], points: int = 200) -> pd.DataFrame:
+    """Return the share of agents that end at or above each of many levels, by system and algorithm."""
+    frame, rows = ends(records), []
+    for system, here in frame.groupby("system", sort=False):
+        levels = np.linspace(here.fresh.min(), here.fresh.max(), points)
+        for algorithm, cell in here.groupby("algorithm", sort=False):
+            shares = performance_profile(cell.fresh, levels)
+            rows += [
+                {"system": system, "algorithm": algorithm, "level": level, "share": share}
+                for level, share in zip(levels, shares, strict=True)
+            ]
+    return pd.DataFrame(rows)
+
+
+def removals(records: Iterable[Record], counts: Sequence[int] = (10_000, 20_000, 40_000)) -> pd.DataFrame:
+    """Return what SPAQL-R and each of its variants earn after so many samples."""
+    mine = [record for record in records if record.job.algorithm in REPAIRED]
+    return summary_at(mine, counts)

@@ -1,0 +1,71 @@
+"""The figures of SPAQL-R: frames of `spaql.paper.audit.repaired` and records in, a matplotlib figure out."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from spaql.paper.audit.repaired import LEVELS, at_samples, samples_of
+from spaql.paper.figures.learning import curve
+from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.labels import OTHERS, STYLES
+from spaql.paper.runs.job import Record
+from spaql.systems import title
+
+
+def sample_curves(records: Iterable[Record]) -> Figure:
+    """Show the reward of each algorithm's policy against all samples it took, on a logarithmic axis."""
+    records = list(records)
+    systems = list(dict.fromkeys(record.job.system for record in records))
+    figure, grid = new_figure(len(systems), height=2.7)
+    for axes, system in zip(grid[:, 0], systems, strict=True):
+        for algorithm in STYLES:
+            group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
+            if not group:
+                continue
+            first, last = (pick(samples_of(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
+            counts = np.unique(np.geomspace(first, last, 150).astype(int))
+            curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
+        axes.axhline(LEVELS[system][2], color="#888888", linewidth=0.8, zorder=1)
+        axes.set(xscale="log", xlim=(1000, None), ylabel="reward")
+        name_panel(axes, title(system))
+    grid[-1, 0].set_xlabel("samples, all that the algorithm needs")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def end_profiles(frame: pd.DataFrame) -> Figure:
+    """Show the share of agents that end at or above each level: a performance profile."""
+    systems = list(dict.fromkeys(frame.system))
+    figure, grid = new_figure(1, len(systems), height=2.8, sharey=True)
+    for axes, system in zip(grid[0], systems, strict=True):
+        for algorithm, cell in frame[frame.system == system].groupby("algorithm", sort=False):
+            style = STYLES[algorithm]
+            axes.step(cell.level, cell.share, color=style.colour, linestyle=style.line, label=algorithm)
+        axes.set(xlabel="reward on fresh episodes")
+        name_panel(axes, title(system))
+    grid[0, 0].set_ylabel("share of agents at or above")
+    legend_above(figure, grid[0, 0])
+    return figure
+
+
+def what_is_removed(frame: pd.DataFrame) -> Figure:
+    """Show what SPAQL-R and its variants earn after some numbers of samples, one row per variant."""
+    systems, names = list(dict.fromkeys(frame.system)), list(dict.fromkeys(frame.algorithm))
+    counts = sorted(set(frame.samples))
+    figure, grid = new_figure(1, len(systems), height=0.3 * len(names) + 0.6, sharey=True)
+    for axes, system in zip(grid[0], systems, strict=True):
+        for place, count in enumerate(counts):
+            cell, style = frame[(frame.system == system) & (frame.samples == count)], OTHERS[place]
+            y = [names.index(name) + 0.2 * (place - (len(counts) - 1) / 2) for name in cell.algorithm]
+            bars = [cell["mean"] - cell.mean_low, cell.mean_high - cell["mean"]]
+            axes.errorbar(cell["mean"], y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
+                          capsize=2, label=f"{count:,} samples")  # fmt: skip
+        axes.set(xlabel="reward")
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, title(system))
+    grid[0, 0].set_yticks(range(len(names)), [name.removeprefix("SPAQL-R, ") for name in names])
+    grid[0, 0].set_ylim(len(names) - 0.5, -0.5)
+    legend_above(figure, grid[0, 0])
+    return figure

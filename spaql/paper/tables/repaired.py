@@ -1,0 +1,72 @@
+"""The tables of SPAQL-R: frames of `spaql.paper.audit.repaired` in, tables of the book out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.runs.provenance import default_store
+from spaql.paper.tables.table import Table, between, number, p_value
+from spaql.policies.interval import Interval
+from spaql.systems import title
+
+
+def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the mean reward of each algorithm after some numbers of samples."""
+    rows = []
+    for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
+        row = {"system": title(system), "": algorithm, "agents": str(cell.agents.max())}
+        row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
+        for found in cell.itertuples(index=False):
+            row[f"{found.samples:,}"] = between(Interval(found.mean, found.mean_low, found.mean_high))
+        rows.append(row)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def levels_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return after how many samples each algorithm reaches each level of one system, and from where on it stays."""
+    rows = []
+    for algorithm, cell in frame.groupby("algorithm", sort=False):
+        row = {"": algorithm, "agents": str(cell.agents.max())}
+        for found in cell.itertuples(index=False):
+            row[number(found.level, 0)] = f"{thousands(found.first)}; {thousands(found.stays)}"
+        rows.append(row)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def thousands(samples: float) -> str:
+    """Return a number of samples in thousands, or a dash for never."""
+    digits = 1 if samples < 10_000 else 0
+    return f"{samples / 1000:,.{digits}f}" if np.isfinite(samples) else "–"
+
+
+def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how SPAQL-R's ends compare with the others'."""
+    rows = [
+        {
+            "system": title(row.system),
+            "against": row.algorithm,
+            "agents": str(row.agents),
+            "their samples": f"{row.samples:,.0f}",
+            "SPAQL-R": number(row.ours, 1),
+            "theirs": number(row.theirs, 1),
+            "difference": between(Interval(row.difference, row.low, row.high)),
+            "Welch": p_value(row.p),
+            "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
+        }
+        for row in frame.itertuples(index=False)
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def search_table(caption: str, name: str) -> Table:
+    """Return what was tried to find SPAQL-R's defaults, by system: trials, agents, and the best of them."""
+    path = default_store() / "repaired" / "search.json"
+    frame = pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["trials"])
+    frame["end"] = frame.rewards.str[-1]
+    rows = [
+        {"system": title(system), "trials": str(len(cell)), "agents": str(cell.agents.sum())}
+        | {"median end": number(cell.end.median(), 1), "best end": number(cell.end.max(), 1)}
+        for system, cell in frame.groupby("system", sort=False)
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
