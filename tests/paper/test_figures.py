@@ -12,7 +12,7 @@ from spaql.paper import labels
 from spaql.paper.audit.judge import summary
 from spaql.paper.figures import audit, domains, learning, style
 from spaql.paper.frames import best, finals, histories
-from spaql.paper.runs.retrain import replay
+from spaql.paper.runs.retrain import replay, retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from spaql.paper.tables import results, table
@@ -110,11 +110,11 @@ def test_each_agent_is_joined_to_itself_on_fresh_episodes(records):
 
 def test_replayed_episodes_begin_in_one_state_and_their_own_agents_play_them(records):
     chosen = [next(r for r in records if r.job.algorithm == name) for name in ("Random", "SPAQL", "SPAQL-TS")]
-    again = [replay(record, seed=3, store=None) for record in chosen]
+    again = [replay(record, retrain(record.job, None), seed=3) for record in chosen]
     assert len({tuple(record.episode["states"][0]) for record in chosen}) == 3
     assert len({tuple(record.episode["states"][0]) for record in again}) == 1
     assert [record.job for record in again] == [record.job for record in chosen]
-    once_more = replay(chosen[1], seed=3, store=None).episode
+    once_more = replay(chosen[1], retrain(chosen[1].job, None), seed=3).episode
     assert all(np.array_equal(again[1].episode[name], once_more[name]) for name in once_more)
 
 
@@ -154,7 +154,7 @@ def test_the_bias_has_one_panel_per_system_and_names_its_variants():
 def test_the_table_of_what_is_solved_counts_by_gymnasiums_threshold(records):
     ends = finals(records)
     ends["rewards"] = [195.0, 194.9] * (len(ends) // 2)
-    frame = results.solved_table(ends, "caption", "name").frame.set_index("")
+    frame = results.solved_table(ends, "caption", "name").frame.set_index("algorithm")
     assert set(frame["solve it"]) == {"1"}
     assert set(frame["at 200"]) == {"0"}
     with pytest.raises(ValueError, match="solved"):
@@ -201,13 +201,34 @@ def test_numbers_as_text():
 
 
 def test_the_results_table_has_ours_beside_the_papers(records):
-    frame = results.results_table(records, "caption", "name").frame.set_index("")
+    frame = results.results_table(records, "caption", "name").frame.set_index("algorithm")
     ours = [record.history["rewards"][-1] for record in records if record.job.algorithm == "SPAQL"]
     interval = paper_interval(ours)
-    assert frame.loc["SPAQL", "reward"] == table.plus_minus(interval.mean, interval.high - interval.mean)
-    assert frame.loc["SPAQL", "paper"] == "192.57 ± 0.94"
-    assert frame.loc["AQL", "paper's arms"] == "32,988.90 ± 186.61"
+    assert frame.loc["SPAQL", "reward"].strip("*") == table.plus_minus(interval.mean, interval.high - interval.mean, 1)
+    assert frame.loc["SPAQL", "paper"] == "192.6 ± 0.9"
+    assert frame.loc["AQL", "paper's arms"] == "32,989 ± 187"
     assert frame.loc["Random", "arms"] == ""
+    means = finals(records).groupby("algorithm").rewards.mean()
+    assert frame.loc[means.idxmax(), "reward"].startswith("**")
+    assert not frame.loc[means.idxmin(), "reward"].startswith("**")
+
+
+def test_bold_are_the_best_and_what_is_not_told_apart_from_it():
+    groups = {"a": [1.0, 1.1, 0.9], "b": [5.0, 5.2, 4.8], "c": [4.9, 5.3, 4.6]}
+    assert results.best_of(groups) == {"b", "c"}
+    assert results.best_of({name: values[:1] for name, values in groups.items()}) == {"b"}
+
+
+def test_whether_xi_matters_is_judged_against_chance():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(13, 20))
+    xis = np.repeat(np.arange(13), 20)
+    same = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": noise.ravel()}))
+    assert same.p > 0.05
+    assert same.spread == pytest.approx(same.chance, rel=0.5)
+    apart = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": (noise + np.arange(13)[:, None]).ravel()}))
+    assert apart.p < 1e-6
+    assert apart.spread > 5 * apart.chance
 
 
 def test_the_picture_of_the_verdicts_has_one_mark_per_claim():

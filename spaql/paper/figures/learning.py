@@ -30,7 +30,7 @@ from spaql.systems import Variable, episode_limit, make_env, system_of, title
 
 
 def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray) -> None:
-    """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents faint behind it."""
+    """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
     style = STYLES[algorithm]
     for keep, options in (
         (thin(len(x), 60), {"units": "agent", "estimator": None, "alpha": FAINT, "linewidth": 0.5}),
@@ -77,7 +77,8 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
 def draw_xi(axes: Axes, learners: pd.DataFrame) -> None:
     """Draw each learner's rewards over ξ, side by side, with the mean and the spread of its dots."""
     names = present(learners)
-    sns.pointplot(learners.assign(xi=learners.xi.map("{:g}".format)), x="xi", y="rewards", hue="algorithm", hue_order=names,
+    shown = learners.assign(xi=learners.xi.map("{:g}".format))
+    sns.pointplot(shown, x="xi", y="rewards", hue="algorithm", hue_order=names,
                   order=[f"{xi:g}" for xi in sorted(learners.xi.unique())], palette=PALETTE, dodge=0.4,
                   markers=[STYLES[name].marker for name in names], linestyle="none", markersize=4.5, capsize=0.12,
                   errorbar=paper_ends, err_kws={"linewidth": 1.2}, ax=axes)  # fmt: skip

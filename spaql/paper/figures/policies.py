@@ -1,7 +1,7 @@
 """Pictures of policies: maps over two state variables, growing partitions, closed loops, drawn trees, and returns.
 
-Actions have a sign, and a scale from blue over a neutral zero to orange, whose ends differ in grey; all other quantities
-have a scale that runs from dark to light without turning back.
+Actions have a sign, and a scale from blue over a neutral zero to orange, whose ends differ in grey; all other
+quantities have a scale that runs from dark to light without turning back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -220,7 +220,7 @@ def robustness_curves(frame: pd.DataFrame) -> Figure:
 
 
 def styles_of(names: Iterable[str]) -> list[Style]:
-    """Return a style for each name: an algorithm's own ("TRPO", "TRPO, 1,282 weights"), or one that no algorithm has."""
+    """Return a style for each name: an algorithm's own ("TRPO, 1,282 weights"), or one that no algorithm has."""
     algorithm = {name: name.partition(",")[0] for name in names}
     others = [name for name in algorithm if algorithm[name] not in STYLES]
     if len(others) > len(OTHERS):

@@ -42,10 +42,9 @@ def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
     return agent
 
 
-def replay(record: Record, seed: int, store: str | os.PathLike | None = "") -> Record:
-    """Return a record with another episode: its agent, trained again, from the start that the seed draws.
+def replay(record: Record, agent: Agent, seed: int) -> Record:
+    """Return a record with another episode: of its agent, trained again, from the start that the seed draws.
 
-    The episodes that are stored with records each begin in a state of their own; those of one seed all begin in the same.
+    The episodes that are stored with records each begin in a state of their own; those of one seed begin in the same.
     """
-    episode = record_episode(retrain(record.job, store), record.job.system, np.random.SeedSequence(seed))
-    return record._replace(episode=episode)
+    return record._replace(episode=record_episode(agent, record.job.system, np.random.SeedSequence(seed)))

@@ -1,5 +1,6 @@
 """A table with its caption, and numbers as text."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,8 @@ def between(interval: Interval, digits: int = 1) -> str:
 
 def p_value(p: float) -> str:
     """Return a p-value as text."""
+    if math.isnan(p):
+        return ""
     if p < 1e-15:
         return "p < 10⁻¹⁵"
     if p >= 0.001:
