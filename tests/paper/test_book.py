@@ -88,7 +88,8 @@ def test_no_table_is_cut_on_a_desktop(visit, name):
         """() => [...document.querySelectorAll('article table.numbers, article table:not([class*=filtered])')]
             .filter(table => table.offsetParent).map(table => {
                 let around = table.parentElement;
-                while (getComputedStyle(around).overflowX !== 'auto' && around.tagName !== 'ARTICLE') around = around.parentElement;
+                const scrolls = () => getComputedStyle(around).overflowX === 'auto';
+                while (!scrolls() && around.tagName !== 'ARTICLE') around = around.parentElement;
                 return [table.id, table.scrollWidth - around.clientWidth];
             }).filter(([, more]) => more > 1)"""
     )
@@ -113,8 +114,8 @@ def test_a_page_can_be_used_without_seeing_it(visit, name):
     page = visit(name)
     found = page.evaluate(
         """() => {
-            const named = tag => (tag.innerText || tag.ariaLabel || tag.title || tag.alt || '').trim() || tag.labels?.length
-                || tag.getAttribute('aria-labelledby') || tag.placeholder;
+            const named = tag => (tag.innerText || tag.ariaLabel || tag.title || tag.alt || '').trim()
+                || tag.labels?.length || tag.getAttribute('aria-labelledby') || tag.placeholder;
             const shown = tag => tag.offsetParent !== null;
             const levels = [...document.querySelectorAll('article h1, article h2, article h3, article h4')]
                 .map(tag => Number(tag.tagName[1]));
@@ -150,7 +151,8 @@ def test_the_pole_of_the_home_page_moves_unless_asked_not_to(visit):
 def test_badges_can_be_read(visit):
     page = visit("book/index.html")
     colours = page.evaluate(
-        "[...document.querySelectorAll('article .badge')].map(b => [getComputedStyle(b).color, getComputedStyle(b).backgroundColor])"
+        """[...document.querySelectorAll('article .badge')].map(getComputedStyle)
+            .map(style => [style.color, style.backgroundColor])"""
     )
     assert len(colours) >= 5
     for pair in colours:
