@@ -148,6 +148,19 @@ def test_the_pole_of_the_home_page_moves_unless_asked_not_to(visit):
 
 
 @in_browser
+def test_the_explorer_says_that_a_policy_is_stuck(visit):
+    page = visit("book/explorer.html")
+    system, policy, *_ = page.locator("#spaql-explorer select").all()
+    system.select_option("Pendulum-v1")
+    assert "simplified (7 leaves" in policy.locator("option").first.inner_text()  # the best first
+    exact = page.locator("#spaql-explorer option", has_text="SPAQL (236 leaves").get_attribute("value")
+    policy.select_option(exact)
+    page.get_by_label("Speed").select_option("4")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("document.querySelector('#spaql-explorer .score').textContent.endsWith('stuck')")
+
+
+@in_browser
 def test_badges_can_be_read(visit):
     page = visit("book/index.html")
     colours = page.evaluate(
