@@ -21,10 +21,11 @@ def rescore(curve: Iterable[Size], env: str | gym.Env, episodes: int = 1000, see
     episodes, seed
         How many new episodes, and what seeds them; the same ones for every tree.
     """
-    return [
-        Size(size.leaves, *map(float, paper_interval(evaluate(size.tree, env, episodes, seed))), size.tree)
-        for size in curve
-    ]
+    scored = []
+    for size in curve:
+        mean, low, high = map(float, paper_interval(evaluate(size.tree, env, episodes, seed)))
+        scored.append(Size(size.leaves, mean, low, high, size.tree))
+    return scored
 
 
 def search_episodes(leaves: int, proposals: int, episodes: int, rounds: int = 3) -> int:

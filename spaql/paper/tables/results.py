@@ -35,7 +35,7 @@ def best_of(groups: Mapping[str, ArrayLike]) -> set[str]:
 
     This is the rule of the paper's Table 5.
     """
-    means = {name: float(np.mean(values)) for name, values in groups.items()}
+    means = {name: float(np.mean(np.asarray(values, float))) for name, values in groups.items()}
     best = max(means, key=lambda name: means[name])
     if min(len(np.asarray(values)) for values in groups.values()) < 2:
         return {name for name, mean in means.items() if mean == means[best]}

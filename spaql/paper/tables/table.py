@@ -1,10 +1,10 @@
 """A table with its caption, and numbers as text."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from spaql.policies.interval import Interval, paper_interval
 
@@ -43,7 +43,7 @@ def plus_minus(mean: float, half: float, digits: int = 2) -> str:
     return f"{number(mean, digits)} ± {number(half, digits)}"
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
+def spread(values: ArrayLike, digits: int = 2) -> str:
     """Return the mean of values with the paper's interval, as text."""
     interval = paper_interval(values)
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
