@@ -186,11 +186,11 @@ def test_icons_are_taken_from_the_library_the_solid_ones_last(tmp_path):
     assert icons.subset(library, ["sun", "file-pdf", "none"]) == {"file-pdf": (3, 4, "M1"), "sun": (5, 6, "M2")}
     (tmp_path / "_static" / "scripts").mkdir(parents=True)
     script = tmp_path / "_static" / "scripts" / "fontawesome.js"
-    script.write_text(library)
-    (tmp_path / "page.html").write_text('<i class="fa-solid fa-sun fa-lg"></i>')
+    script.write_text(library, encoding="utf-8")
+    (tmp_path / "page.html").write_text('<i class="fa-solid fa-sun fa-lg"></i>', encoding="utf-8")
     for _ in range(2):  # a second build finds its own script
         icons.write_icons(tmp_path)
-        assert '{"sun": [5, 6, "M2"]}' in script.read_text()
+        assert '{"sun": [5, 6, "M2"]}' in script.read_text(encoding="utf-8")
 
 
 def test_a_downloaded_file_holds_what_is_drawn():

@@ -210,7 +210,7 @@ def scale_note(records: Iterable[Record]) -> Markdown:
     scale = scale_of(record.job for record in records)
     agents = f"{len(records):,} agents"
     if scale == "paper":
-        return Markdown(f"> All of this page is computed from {agents}, trained as many and as long as the paper's.")
+        return Markdown(f"> This page is computed from {agents}: as many as in the paper, trained for as long.")
     known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
     return Markdown(f"> **Not the paper's runs**: {agents} with {known}. Nothing below is a verdict on the paper.")
 
