@@ -1,9 +1,12 @@
 """What the algorithms share: an agent that learns, evaluates, predicts, saves and loads."""
 
+import contextlib
 import copy
 import os
 import threading
 import time
+import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
 
 import gymnasium as gym
@@ -15,13 +18,22 @@ from spaql.checks import MOST, check_integer, check_number, check_seed
 from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
-from spaql.partition import ARMS, Partition, new_partition
+from spaql.partition import ARMS, Partition, crowded_depth, new_partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
-from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
-from spaql.spaces import standardise, to_box
-from spaql.systems import CompiledWorld, compiled_world, episode_limit, make_env, space_of, system_of
-from spaql.systems.interpreted import InterpretedWorld, do_nothing
+from spaql.rules import AQL, HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Learner, Rules, check_rules
+from spaql.spaces import check_bounds, standardise, to_box
+from spaql.systems import (
+    CompiledWorld,
+    compiled_world,
+    episode_limit,
+    explain_interpreted,
+    horizon_of,
+    make_env,
+    space_of,
+    system_of,
+)
+from spaql.systems.interpreted import InterpretedWorld, do_nothing, exclusively
 
 if TYPE_CHECKING:
     from spaql.policies.policy import Policy
@@ -30,6 +42,8 @@ CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
 SLICE = 5000  # rollouts of a compiled evaluation between two such checks
 MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
+FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
+CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/16 of the range of every variable
 
 
 class Shared(TypedDict, total=False):
@@ -37,9 +51,26 @@ class Shared(TypedDict, total=False):
 
     seed: int | np.random.SeedSequence | None
     env_seed: int | None
-    horizon: int
+    horizon: int | None
     slopes: Any
+    bounds: Any
     rules: str | Rules
+
+
+Callback = Callable[["Agent"], Any]
+
+
+class Hooks(NamedTuple):
+    """What `learn` does besides learning."""
+
+    callbacks: Sequence[Callback] = ()
+    stop_at: float | None = None
+    reevaluations: int = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether there is something to do after every iteration."""
+        return bool(self.callbacks or self.reevaluations) or self.stop_at is not None
 
 
 class State(NamedTuple):
@@ -50,6 +81,7 @@ class State(NamedTuple):
     status: np.ndarray
     history: np.ndarray
     streams: dict
+    played: int  # rollouts behind the best mean, where the best agent is evaluated again; 0: those of one iteration
 
 
 def check_finite(state: State) -> State:
@@ -75,19 +107,22 @@ class Agent:
         *,
         seed: int | np.random.SeedSequence | None = None,
         env_seed: int | None = None,
-        horizon: int = 200,
+        horizon: int | None = None,
         slopes: Any = None,
+        bounds: Any = None,
         rules: str | Rules = "paper",
     ):
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
         self.rules = check_rules(rules)
-        self._space = space_of(self.env, slopes)
+        self._space = space_of(self.env, slopes, bounds)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
         self.parameters: dict[str, Any] = {
-            "horizon": check_integer("horizon", horizon, at_most=MOST_ROOTS if self.algorithm == AQL else MOST),
+            "horizon": horizon_of(self.env, horizon, at_most=MOST_ROOTS if self.algorithm == AQL else MOST),
             "slopes": list(self._space.slope),
         }
+        if bounds is not None:
+            self.parameters["bounds"] = check_bounds(bounds, len(self._space.centre))
         self.parameters |= self._check_own(own)
         self._learner = self._make_learner()
         self.seed = check_seed(seed)
@@ -97,8 +132,16 @@ class Agent:
             env_seed = int(streams[1].generate_state(1)[0])
         self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
         self._world = self._make_world(self.env_seed)
+        if not self.compiled:
+            explain_interpreted(self.env)
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
         self._backup: State | None = None  # after the last full iteration, while learning
+        self._calling = 0  # the thread in which a callback runs
+        self._played = 0
+        self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
+        # What a user should be told once: that nothing but the paper's horizon ends episodes, and what is seen.
+        self._unlimited = horizon is None and episode_limit(self.env) is None
+        self._look, self._told = FIRST_LOOK, self.algorithm in (RANDOM, AQL)
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -160,7 +203,16 @@ class Agent:
     # -----------------------------------------------------------------------------------------------------------------
     # Learning
 
-    def learn(self, iterations: int, evaluations: int = 20, progress_bar: bool = False) -> Self:
+    def learn(
+        self,
+        iterations: int,
+        evaluations: int = 20,
+        progress_bar: bool = False,
+        *,
+        callback: Callback | Sequence[Callback] | None = None,
+        stop_at: float | None = None,
+        reevaluations: int = 0,
+    ) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learnt.
 
         A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
@@ -172,23 +224,37 @@ class Agent:
         iterations
             How many training episodes.
         evaluations
-            N, the rollouts after each of them.
+            N, the rollouts after each of them.  SPAQL and SPAQL-TS keep the agent with the best mean of N so far, and
+            with few rollouts the best of many means is luck: choose N so large that the standard deviation of a
+            return divided by √N is small beside the differences that matter to you (20 to 100 in the paper).
         progress_bar
             Show how far it is, on standard error.
+        callback
+            One function, or several, of the agent, called after every iteration; learning stops if one returns False.
+            In it the agent can be read, evaluated and saved (`spaql.hooks` has ready ones).
+        stop_at
+            Stop as soon as `history.rewards` reaches this.
+        reevaluations
+            Rollouts that the best agent plays again after every iteration, for SPAQL and SPAQL-TS; the mean to beat,
+            and `history.rewards`, is then that of all it has played, which no luck keeps high for long.  But N lucky
+            rollouts of another agent beat that more easily, so N should not be small.  The paper's algorithms have
+            none (0).
         """
         iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
-        N = check_integer("evaluations", evaluations)
+        N, hooks = check_integer("evaluations", evaluations), self._check_hooks(callback, stop_at, reevaluations)
         if not self._learning.acquire(blocking=False):
-            raise RuntimeError("this agent is learning already, in another thread: wait for it, or train another agent")
+            where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
+            raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
         try:
             first = max(0, int(self._status["iteration"][0]))
             self._backup = backup = self._state()
             self._history = joined(self._history[:first], records(iterations, HISTORY))
             with (
+                contextlib.nullcontext() if self.compiled else exclusively(self.env),
                 deferred_interrupts() as check_interrupts,
                 progress(iterations, type(self).__name__, shown=progress_bar) as bar,
             ):
-                self._learn_until(first + iterations, N, check_interrupts, bar)
+                self._learn_until(first + iterations, N, hooks, check_interrupts, bar)
         except BaseException:
             self._set_state(self._backup or backup)
             raise
@@ -196,27 +262,98 @@ class Agent:
             self._history = self._history[: max(0, int(self._status["iteration"][0]))]
             self._world.between_steps = do_nothing
             self._backup = None
+            self._played = self._played if hooks.reevaluations else 0
             self._learning.release()
         return self
 
-    def _learn_until(self, goal: int, N: int, check_interrupts: Any, bar: tqdm) -> None:
+    def _check_hooks(self, callback: Any, stop_at: Any, reevaluations: Any) -> Hooks:
+        """Return what is to be done after every iteration, or say what is wrong with it."""
+        M = check_integer("reevaluations", reevaluations, at_least=0)
+        if M and not self._keeps_best:
+            raise ValueError(f"{type(self).__name__} keeps its last agent, not its best: reevaluations must be 0")
+        callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
+        if not all(map(callable, callbacks)):
+            raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
+
+    def _learn_until(self, goal: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
         """Train until so many iterations are done, with a look at the keyboard now and then."""
         compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
         chunk = 100 if compiled else N + 1  # episodes that take about CHUNK seconds
         self._world.between_steps = check_interrupts
-        while self._status["iteration"][0] < goal:
-            episodes = self._next_episodes(chunk, N, goal)
-            before = time.perf_counter()
-            run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+        ready = not compiled
+        while (done := int(self._status["iteration"][0])) < goal:
+            episodes = self._next_episodes(chunk, N, done + 1 if hooks.any else goal)
             starts = self._world.starts(episodes)
-            self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+            if not ready:  # no episodes yet, but the machine code for them: no bar should count that time
+                self._advance(starts[:0], N)
+                bar.reset()
+                ready = True
+            before = time.perf_counter()
+            self._advance(starts, N)
             if compiled:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
             if self._status["episode"][0] == 0:
+                if hooks.reevaluations:
+                    self._reevaluate(N, hooks.reevaluations)
                 self._backup = check_finite(self._state())
                 self._report(bar, first)
+                self._look_around()
+                if self._status["iteration"][0] > first and self._stops(hooks):
+                    return
             check_interrupts()
+
+    def _advance(self, starts: Any, N: int) -> None:
+        """Play an episode from each of these starts, to learn or to evaluate."""
+        run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+        self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+
+    def _stops(self, hooks: Hooks) -> bool:
+        """Call the callbacks; return whether one of them, or a reward, ends the learning."""
+        self._calling = threading.get_ident()
+        try:
+            stopped = [callback(self) is False for callback in hooks.callbacks]
+        finally:
+            self._calling = 0
+        return any(stopped) or (hooks.stop_at is not None and self.history.rewards[-1] >= hooks.stop_at)
+
+    def _reevaluate(self, N: int, M: int) -> None:
+        """Play M rollouts of the agent kept; its mean becomes that of all it has played since it is the best."""
+        done, best = int(self._status["iteration"][0]), self._status["best"][0]
+        new = done == 0 or self._history["evaluations"][done - 1] == best  # one that is not has a lower mean
+        played = N if new or not self._played else self._played
+        rewards, steps = np.empty(M), np.empty(M, np.int64)
+        starts = self._world.starts(M)
+        self._world.call(rollouts, starts, self._best, self._learner, False, self._rng, rewards, steps)
+        self._played = played + M
+        self._status["best"] = (best * played + rewards.sum()) / self._played
+        if done:
+            self._history["rewards"][done - 1] = self._status["best"][0]
+            self._history["evaluation_steps"][done - 1] += steps.sum()
+        else:
+            self._status["evaluation_steps"] += steps.sum()
+
+    def _look_around(self) -> None:
+        """Warn, once each, if only the paper's horizon ends episodes, and if nearly all that is seen is one state."""
+        done = max(0, int(self._status["iteration"][0]))
+        if self._unlimited and (self._history["steps"][:done] >= self._learner.H).any():
+            self._unlimited = False
+            warnings.warn(
+                f"an episode has come to {self._learner.H} steps, the paper's horizon, and ends there: the environment "
+                "declares no limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit (this is said once)",
+                stacklevel=4,
+            )
+        if not self._told and done >= self._look:
+            self._look = 2 * done
+            self._told = crowded_depth(self._trainee) >= CROWDED
+            if self._told:
+                warnings.warn(
+                    "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent "
+                    "they are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes= "
+                    "(this is said once)",
+                    stacklevel=4,
+                )
 
     def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
         """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
@@ -230,7 +367,11 @@ class Agent:
         return rest + min((chunk - rest) // (N + 1), to_come) * (N + 1)
 
     def evaluate(
-        self, episodes: int = 1000, seed: int | np.random.SeedSequence | None = None, deterministic: bool = False
+        self,
+        episodes: int = 1000,
+        seed: int | np.random.SeedSequence | None = None,
+        deterministic: bool = False,
+        lengths: bool = False,
     ) -> np.ndarray:
         """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
 
@@ -242,6 +383,8 @@ class Agent:
             Seeds them, independently of the agent's own seed.
         deterministic
             As for `predict`; False is the paper's policy.
+        lengths
+            Return two rows: the sums of rewards, and the numbers of steps.
         """
         episodes = check_integer("episodes", episodes)
         streams = check_seed(seed).spawn(2)
@@ -252,17 +395,14 @@ class Agent:
             for part in (slice(first, first + SLICE) for first in range(0, episodes, SLICE)):
                 starts = world.starts(len(rewards[part]))
                 world.call(rollouts, starts, kept, self._learner, bool(deterministic), rng, rewards[part], steps[part])
-            return rewards
-        if self._learning.locked():
-            raise RuntimeError("the agent is learning in another thread, in the environment that evaluate() needs")
-        with self._evaluating:  # the environment is the agent's own, and there is only one
-            stream = self._world.stream
-            try:
+        else:
+            if self._learning.locked() and self._calling != threading.get_ident():
+                raise RuntimeError("the agent is learning in another thread, in the environment that evaluate() needs")
+            with self._evaluating, exclusively(self.env):  # there is only one
                 starts = world.starts(episodes)
                 world.call(rollouts, starts, kept, self._learner, bool(deterministic), rng, rewards, steps)
-            finally:
-                self._world.stream = stream
-        return rewards
+        self._fresh = len(self.history), episodes, float(rewards.mean())
+        return np.stack((rewards, steps)) if lengths else rewards
 
     def _make_world(self, env_seed: int) -> CompiledWorld | InterpretedWorld:
         """The compiled twin of the environment if there is one, else the environment itself."""
@@ -292,10 +432,10 @@ class Agent:
         trainee = copy_partition(self._trainee)
         best = copy_partition(self._best) if self._keeps_best else trainee
         done = max(0, int(self._status["iteration"][0]))
-        return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams())
+        return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams(), self._played)
 
     def _set_state(self, state: State) -> None:
-        self._trainee, self._best, self._status, self._history, streams = state
+        self._trainee, self._best, self._status, self._history, streams, self._played = state
         self._set_streams(streams)
 
     def _report(self, bar: tqdm, first: int) -> None:
@@ -314,7 +454,7 @@ class Agent:
         of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of
         the agent kept.
         """
-        return self._history.copy().view(np.recarray)
+        return self._history[: max(0, int(self._status["iteration"][0]))].copy().view(np.recarray)
 
     @property
     def arms(self) -> int:
@@ -416,8 +556,13 @@ class Agent:
         return copy.deepcopy(self)
 
     def __repr__(self) -> str:
-        done = max(0, int(self._status["iteration"][0]))
-        return f"{type(self).__name__}({self.env_id or self.env}, {done} iterations, {self.arms} arms)"
+        history = self.history
+        said = [str(self.env_id or self.env), f"{len(history)} iterations", f"{self.arms} arms"]
+        if len(history):
+            said.append(f"{'best' if self._keeps_best else 'last'} mean {history.rewards[-1]:.5g}")
+        if self._fresh and self._fresh[0] == len(history):
+            said.append(f"{self._fresh[2]:.5g} on {self._fresh[1]:,} fresh episodes")
+        return f"{type(self).__name__}({', '.join(said)})"
 
     # -----------------------------------------------------------------------------------------------------------------
 

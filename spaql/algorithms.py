@@ -19,9 +19,9 @@ class AQL(Agent):
     env
         An id (`"Pendulum-v1"`, `"CartPole-v0"`, `"spaql/PendulumDiscrete-v1"`, `"spaql/PendulumScaled-v1"`, any other
         of Gymnasium's) or an environment with Box observations and Discrete or bounded Box actions.  Registered
-        systems (Pendulum, CartPole, MountainCar, and your own) run compiled, any other environment interpreted, and
-        `agent.compiled` tells which.  Observations outside their declared bounds are
-        clipped to them, with a warning the first time.
+        systems (Gymnasium's classic control, and your own) run compiled, any other environment interpreted, and
+        `agent.compiled` tells which; the log names a wrapper that hides a registered system.  Observations outside
+        their declared bounds are clipped to them, with a warning the first time.
     xi
         ξ, the scale of the upper confidence bound.
     seed
@@ -29,10 +29,15 @@ class AQL(Agent):
     env_seed
         Seeds the environment alone, for agents that shall see the same first states.
     horizon
-        H, also the greatest length of an episode: 200 as in the paper, even if the environment would go on for longer.
+        H, also the greatest length of an episode.  If not given it is the environment's own limit, which is the paper's
+        200 for the paper's systems; where there is none it is 200, with a warning when an episode comes to it.
     slopes
         The slope m at the origin of the sigmoid that bounds unbounded observations: one number, or one for each
-        observation (those of bounded ones are not used).
+        observation (those of bounded ones are not used).  The sigmoid is steep within ±1/m and flat beyond a few
+        times that.
+    bounds
+        Bounds to use in the place of the environment's own: one pair (low, high), or a list with a pair or None for
+        each observation.  What lies outside is clipped to them.  For unbounded observations that are not near zero.
     rules
         "paper", "released", or a `Rules` for a mixture.
 
@@ -60,7 +65,7 @@ class SPAQL(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, bounds, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -92,7 +97,7 @@ class SPAQLTS(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, bounds, rules
         As for `AQL`.
     xi
         ξ, the scale of the upper confidence bound.
@@ -127,7 +132,7 @@ class Random(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, rules
+    env, seed, env_seed, horizon, slopes, bounds, rules
         As for `AQL`.
     """
 

@@ -16,6 +16,7 @@ import logging
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,37 +72,54 @@ def entry(function: Callable) -> Callable:
 @functools.cache
 def machine_code(function: Callable, system: type) -> Callable:
     """Return an `either` function compiled for worlds of a system, whose machine code is kept for the next start."""
-    return _cached(function, _folder(f"{system.__module__}.{system.__qualname__}", _source_of(system)))
+    folder = _folder(f"{system.__module__}.{system.__qualname__}", _source_of(system))
+    return _cached(function, folder, f"{function.__module__}.{function.__name__} for {system.__name__}")
 
 
 class Cache(FunctionCache):
     """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
 
+    subject = ""  # what is compiled, where that takes so long that it is said
+    since = 0.0
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what is kept for these argument types; None, after a word on it, if it cannot be read."""
         try:
-            return super().load_overload(sig, target_context)
+            kept = super().load_overload(sig, target_context)
+            if kept is None:
+                self.say_compiling()
+            return kept
         except Exception as error:  # a damaged file makes its reader raise anything
             log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
             for file in Path(self.cache_path).glob("*.nb[ic]"):
                 file.unlink(missing_ok=True)
+            self.say_compiling()
             return None
+
+    def say_compiling(self) -> None:
+        """Say what is compiled, and how long that takes."""
+        self.since = time.perf_counter()
+        if self.subject:
+            log.warning("compiling %s: up to half a minute, once", self.subject)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, if there is room for it."""
+        if self.subject:
+            log.warning("compiled in %.0f s", time.perf_counter() - self.since)
         try:
             super().save_overload(sig, data)
         except OSError as error:
             log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
 
 
-def _cached(function: Callable, folder: str) -> Callable:
-    """Compile a function; its machine code is kept in a folder, if there is one."""
+def _cached(function: Callable, folder: str, subject: str = "") -> Callable:
+    """Compile a function; its machine code is kept in a folder, if there is one.  It is said if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
     if folder and not numba.config.DISABLE_JIT:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
         try:
             compiled._cache = Cache(function)
+            compiled._cache.subject = subject
         except (OSError, RuntimeError) as error:  # no place for it: it is compiled at every start
             log.warning("machine code cannot be kept in %s (%s)", folder, error)
         finally:

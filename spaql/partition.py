@@ -111,7 +111,7 @@ def best_ball(cells, axes, root, x):
     return cells[locate(cells, axes, root, x)].best
 
 
-@inlined
+@either
 def draw_action(lows, highs, ball, discrete, rng, action):
     """Draw an action uniformly within a ball."""
     for i in range(action.size):
@@ -124,7 +124,7 @@ def draw_action(lows, highs, ball, discrete, rng, action):
             action[i] = low
 
 
-@inlined
+@either
 def central_action(lows, highs, ball, discrete, action):
     """The action in the middle of a ball."""
     for i in range(action.size):
@@ -194,6 +194,28 @@ def update(balls, cells, halves, ball, q):
     """Set a ball's estimate, and with it the best balls of the cells below."""
     balls[ball].q = q
     project(balls, cells, halves, balls[ball].cell, ball)
+
+
+def crowded_depth(p: Partition) -> int:
+    """Return the depth of the smallest cell of a single partition that 99 of 100 visits may lie in.
+
+    Visits to balls on the cells above it may lie in it or not; those to other cells do not.
+    """
+    balls, cells = p.balls[: p.counts[BALLS]], p.cells[: p.counts[CELLS]]
+    depth = cells["depth"][balls["cell"]]
+    inherited = np.where(depth > 0, 4.0 ** (depth - 1), 0.0)  # a ball of depth n splits at 4^n visits
+    visits = np.bincount(balls["cell"], balls["visits"] - inherited, len(cells))
+    for level in range(int(cells["depth"].max()), 0, -1):  # of a cell and all those below it
+        there = np.flatnonzero(cells["depth"] == level)
+        np.add.at(visits, cells["parent"][there], visits[there])
+    cell, halves, outside = 0, 2 ** len(p.axes), 0.0
+    while (first := int(cells["children"][cell])) != NONE:
+        below = visits[first : first + halves]
+        outside += below.sum() - below.max()
+        if outside > 0.01 * visits[0]:
+            break
+        cell = first + int(below.argmax())
+    return int(cells["depth"][cell])
 
 
 @entry

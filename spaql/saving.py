@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
+from spaql.checks import check_integer
 from spaql.partition import NONE, Partition, copy, split
 from spaql.rules import HISTORY, STATUS, Rules
 
@@ -35,6 +36,7 @@ def save(agent: "Agent", path: str | os.PathLike) -> None:
         "seed": {"entropy": agent.seed.entropy, "spawn_key": list(agent.seed.spawn_key)},
         "env_seed": agent.env_seed,
         "streams": state.streams,
+        "played": state.played,
     }
     arrays = {"status": state.status, "history": state.history}
     partitions = {"trainee": state.trainee} | ({"best": state.best} if agent._keeps_best else {})
@@ -68,6 +70,7 @@ def load(kind: type["Agent"], path: str | os.PathLike, env: gym.Env | None) -> A
         )
         check_status(agent._status, agent._history, agent._keeps_best)
         agent._set_streams(header["streams"])
+        agent._played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
     return agent

@@ -4,13 +4,15 @@ The paper describes it in its sections "Implementation" and "Setup".
 """
 
 import math
+import numbers
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from spaql.compiling import inlined
+from spaql.compiling import either
 
 FLOATS = np.ndarray  # a one-dimensional array of float64
 
@@ -30,14 +32,14 @@ class Space(NamedTuple):
     actions: int
 
 
-@inlined
+@either
 def sigmoid(y, m):
     """φ_m(y), the shifted and rescaled sigmoid that bounds CartPole's velocities."""
     exponent = min(709.0, -2.0 * m * y)  # beyond it the result is -1 anyway, and plain Python raises an error
     return 2.0 / (1.0 + math.exp(exponent)) - 1.0
 
 
-@inlined
+@either
 def standardise(space, observation, x):
     """Write the observation's point of the standard space to `x`; what lies outside its bounds is clipped to them."""
     for i in range(len(space.centre)):
@@ -51,8 +53,12 @@ def standardise(space, observation, x):
 MAX_DIMENSIONS = 16  # a split makes up to 2^dimensions balls
 
 
-def make_space(env: gym.Env, slopes: Any = 1.0) -> Space:
-    """Return the map to the standard space for any environment with Box observations and Box or Discrete actions."""
+def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
+    """Return the map to the standard space for any environment with Box observations and Box or Discrete actions.
+
+    `bounds` are used instead of the environment's own where they are given: one pair (low, high) for every observation,
+    or a list with a pair or None for each.
+    """
     observed, acted = env.observation_space, env.action_space
     if not isinstance(observed, spaces.Box) or not np.issubdtype(observed.dtype, np.number):
         raise TypeError(
@@ -77,6 +83,7 @@ def make_space(env: gym.Env, slopes: Any = 1.0) -> Space:
             "gymnasium.wrappers.TransformAction can turn one into the other"
         )
     low, high = (np.asarray(bound, float).ravel() for bound in (observed.low, observed.high))
+    low, high = with_bounds(low, high, bounds)
     dimensions = low.size + (0 if actions else action_half.size)
     if dimensions > MAX_DIMENSIONS or low.size == 0:
         raise ValueError(
@@ -99,8 +106,34 @@ def make_space(env: gym.Env, slopes: Any = 1.0) -> Space:
     return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions)
 
 
+def with_bounds(low: FLOATS, high: FLOATS, bounds: Any) -> tuple[FLOATS, FLOATS]:
+    """Return the bounds of the observations with those that are given in the place of the environment's."""
+    low, high = low.copy(), high.copy()
+    for i, pair in enumerate(check_bounds(bounds, low.size) if bounds is not None else ()):
+        if pair is not None:
+            low[i], high[i] = pair
+    return low, high
+
+
+def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
+    """Return a pair of bounds or None for each of so many observations, or say what is wrong with those given."""
+    given = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    if len(given) == 2 and all(isinstance(end, numbers.Real) for end in given):
+        given = [given] * count
+    if len(given) != count:
+        raise ValueError(f"bounds must be one pair (low, high), or a pair or None for each of {count} observations, "
+                         f"not {bounds!r}")  # fmt: skip
+    checked: list[list[float] | None] = []
+    for i, pair in enumerate(given):
+        ends = None if pair is None else np.asarray(pair, float).ravel().tolist()
+        if ends is not None and (len(ends) != 2 or not np.isfinite(ends).all() or ends[0] >= ends[1]):
+            raise ValueError(f"bounds of observation {i} must be two finite numbers, low < high, not {pair!r}")
+        checked.append(ends)
+    return checked
+
+
 def to_box(box: spaces.Box, space: Space, action: FLOATS) -> np.ndarray:
     """Return the Box action for one (or an array of) actions of the standard space."""
     scaled = (space.action_centre + np.multiply(space.action_half, action)).astype(box.dtype)
     # Rounding to float32 must not leave the box.
-    return np.clip(scaled.reshape(action.shape[:-1] + box.shape), box.low, box.high)
+    return np.minimum(np.maximum(scaled.reshape(action.shape[:-1] + box.shape), box.low), box.high)

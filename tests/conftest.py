@@ -8,6 +8,8 @@ import hypothesis
 import numpy as np
 import pytest
 
+import tests.drift  # noqa: F401  (an environment that no system describes)
+
 
 def numpy_uses_libm():
     x = np.random.default_rng(0).uniform(-30, 30, 10_000)

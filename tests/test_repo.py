@@ -139,6 +139,30 @@ def test_the_conda_environment_takes_the_lock():
     assert python in PROJECT["project"]["requires-python"]
 
 
+def test_the_version_and_the_papers_identifiers_are_the_same_everywhere():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    version = PROJECT["project"]["version"]
+    assert cited["version"] == version
+    changes = (ROOT / "book" / "changes.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## ([\d.]+)", changes, re.MULTILINE)[0] == version
+    paper = cited["preferred-citation"]
+    assert paper["doi"].endswith(str(paper["start"]))
+    references = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+    assert paper["identifiers"][0]["value"].removeprefix("10.48550/arXiv.") in references
+    assert paper["doi"] in references
+
+
+def test_the_environments_of_others_install_the_lock():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    assert "make venv" in container["postCreateCommand"]
+    binder = ROOT / ".binder"
+    wanted = (binder / "requirements.txt").read_text(encoding="utf-8").split()
+    assert wanted[0] == "-r"
+    assert (binder / wanted[1]).resolve() == ROOT / "requirements.lock"
+    assert "--no-deps" in (binder / "postBuild").read_text(encoding="utf-8")
+    assert (binder / "runtime.txt").read_text(encoding="utf-8").strip() == "python-3.11"
+
+
 def test_the_readme_and_the_workflow_install_the_same_torch():
     line = (
         ".venv/bin/pip install --no-deps -r requirements-torch.txt --index-url https://download.pytorch.org/whl/cpu\n"
@@ -203,7 +227,9 @@ def test_the_equations_the_readme_points_to_are_there():
 
 def test_the_command_line():
     spaql = [sys.executable, "-c", "from spaql.paper.cli import main; main()"]
-    assert subprocess.run([*spaql, "--version"], capture_output=True, text=True).stdout.strip() == "0.1.0"
+    assert subprocess.run([*spaql, "--version"], capture_output=True, text=True).stdout.strip() == metadata.version(
+        "spaql"
+    )
     wrong = subprocess.run([*spaql, "benhc"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "bench" in wrong.stderr

@@ -2,7 +2,9 @@
 
 import argparse
 import logging
+import textwrap
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from spaql import __version__
@@ -24,6 +26,9 @@ def main(arguments: list[str] | None = None) -> None:
     command.set_defaults(run=bench_command)
 
     command = commands.add_parser("claims", help="print the paper's claims with their verdicts")
+    command.add_argument("id", nargs="*", help="those with these ids only; * and ? stand for any characters")
+    command.add_argument("--verdict", help="those with this verdict only, as differs")
+    command.add_argument("--json", action="store_true", help="as JSON, with every number in full")
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
     command.set_defaults(run=claims_command)
 
@@ -113,16 +118,36 @@ def bench_command(record: bool) -> None:
     print_bench(record)
 
 
-def claims_command(store: Path | None) -> None:
-    """Print the table of verdicts."""
-    from spaql.paper.audit.judge import as_text, verdicts
+def claims_command(id: list[str], verdict: str | None, json: bool, store: Path | None) -> None:
+    """Print the table of verdicts, or those of some claims with what they say."""
+    from spaql.paper.audit import judge
+    from spaql.paper.audit.claims import matching
     from spaql.paper.runs.provenance import default_store
 
     store = existing(store or default_store())
-    frame = verdicts(store)
-    print(as_text(frame))
+    wanted = matching(id) if id else None  # before the minute that judging may take
+    frame = judge.verdicts(store)
     if frame.ours.isna().all():
         raise ValueError(f"no claim could be judged: {store} holds none of the paper's results")
+    shown = frame if wanted is None else frame[frame.id.isin(wanted)]
+    if verdict is not None:
+        if verdict not in (known := list(frame.verdict.unique())):
+            raise ValueError(f"no claim has the verdict {verdict!r}: they are {', '.join(known)}")
+        shown = shown[shown.verdict == verdict]
+    if json:
+        print(shown.to_json(orient="records", force_ascii=False, indent=1))
+    else:
+        print(with_statements(judge.as_text(shown), dict(zip(shown.id, shown.statement, strict=True))))
+
+
+def with_statements(text: str, statements: Mapping[str, str]) -> str:
+    """Return a table of claims with what each of them says below the line that begins with its id."""
+    lines = []
+    for line in text.splitlines():
+        lines.append(line)
+        said = statements.get(line.split()[0]) if line.startswith("  ") and line.strip() else None
+        lines += textwrap.wrap(said, 114, initial_indent=" " * 6, subsequent_indent=" " * 6) if said else []
+    return "\n".join(lines)
 
 
 def pack_command(store: Path | None) -> None:

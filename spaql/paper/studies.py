@@ -2,17 +2,20 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
 
+from spaql.agent import Shared
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
-from spaql.paper.runs.job import ALGORITHMS, FRESH, Job
+from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
+from spaql.paper.runs.trpo_settings import settings_of
 from spaql.rules import RULES, Rules, check_rules
-from spaql.systems import make_env, system_of
+from spaql.systems import compiled_world, episode_limit, factory_called, make_env, space_of, system_of
 
 SEED = 2020  # the root seed of the paper's runs
 
@@ -372,7 +375,7 @@ def scale_of(jobs: Iterable[Job]) -> str:
 
 def make_jobs(
     algorithms: Iterable[str],
-    systems: Iterable[str],
+    systems: Iterable[str | Callable[[], gym.Env]],
     xis: Iterable[float],
     agents: int,
     iterations: int,
@@ -382,8 +385,12 @@ def make_jobs(
     fresh: int = FRESH,
     record: bool = False,
     starts: str = "independent",
+    **parameters: Any,
 ) -> list[Job]:
-    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ)."""
+    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ).
+
+    Other `parameters` of agents go to every algorithm that has them.
+    """
     for name, given in (("algorithms", algorithms), ("systems", systems), ("xis", xis)):
         if isinstance(given, str):
             raise ValueError(f"{name} must be a list, not the text {given!r}")
@@ -393,15 +400,17 @@ def make_jobs(
     fresh = check_integer("fresh", fresh)
     if starts not in ("independent", "shared"):
         raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
-    rules, xis = check_rules(rules), list(xis)
+    rules, xis, algorithms = check_rules(rules), list(xis), list(algorithms)
+    if unknown := set(parameters) - {name for algorithm in algorithms for name in parameters_of(algorithm)}:
+        raise ValueError(f"{' and '.join(algorithms)} have no parameter {' or '.join(sorted(unknown))}")
     jobs = []
-    for algorithm, system in itertools.product(algorithms, systems):
-        check_pair(algorithm, system)
+    for algorithm, system in itertools.product(algorithms, map(name_of, systems)):
+        others = frozen({name: parameters[name] for name in parameters_of(algorithm) if name in parameters})
+        check_pair(algorithm, system, others)
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            jobs.append(
-                Job(algorithm, system, xi, iterations, evaluations, seed, agent, rules, fresh, bool(record), starts)
-            )
+            group = (algorithm, system, xi, iterations, evaluations, seed)
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, parameters=others))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
@@ -413,13 +422,41 @@ def has_reference(system: str) -> bool:
     return known is not None and known.reference is not None
 
 
+def parameters_of(algorithm: str) -> list[str]:
+    """Return the names of the parameters of an algorithm that a grid does not set by itself."""
+    if algorithm not in ALGORITHMS:
+        return []
+    own = inspect.signature(ALGORITHMS[algorithm]).parameters
+    return [name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID]
+
+
+OF_THE_GRID = ("env", "shared", "xi", "seed", "env_seed", "rules")
+
+
+def name_of(system: str | Callable[[], gym.Env]) -> str:
+    """Return the id of a system, or the name "module:function" of a function that makes it."""
+    if isinstance(system, str):
+        return system
+    name = f"{getattr(system, '__module__', '')}:{getattr(system, '__qualname__', '')}"
+    if name.startswith("__main__:") or not callable(system) or factory_called(name) is not system:
+        raise ValueError(
+            f"a system of a grid must be an id, 'module:id', or a function of a module, which other processes import, "
+            f"not {system!r}: put the function into a file of its own"
+        )
+    return name
+
+
 @functools.cache
-def check_pair(algorithm: str, system: str) -> None:
+def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], ...] = ()) -> None:
     """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
-    gym.spec(system)
     if algorithm not in (known := (*ALGORITHMS, *provenance.TRPO)):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
-    if algorithm == "SPAQL-TS" and not has_reference(system):
-        raise ValueError(f"SPAQL-TS needs a reference state, and a grid has none for {system}: train SPAQLTS itself")
-    if algorithm in provenance.TRPO and system not in TRPO_RUNS.systems:
-        raise ValueError(f"TRPO runs on {' and '.join(TRPO_RUNS.systems)}, not on {system}")
+    env = make_env(system)
+    if algorithm == "SPAQL-TS" and "reference" not in dict(parameters) and not has_reference(system):
+        raise ValueError(f"SPAQL-TS needs a reference state, and {system} has none: give reference=[...]")
+    if parameters:
+        make_agent(algorithm, system, 0.0, **dict(parameters))
+    if algorithm in provenance.TRPO:
+        if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
+            raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")
+        settings_of(algorithm, system, limit)

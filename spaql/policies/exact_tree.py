@@ -21,7 +21,7 @@ def least_above(space: Space, axis: int, border: float) -> float:
     The map never decreases (the sigmoid, as far as the C library's exp does not), so bisection finds it: over the
     floats themselves, numbered in their order.
     """
-    observation, x = np.zeros(len(space.centre)), np.zeros(len(space.centre))
+    observation, x = [0.0] * len(space.centre), [0.0] * len(space.centre)
     largest = int(np.array(np.finfo(float).max).view(np.int64))
     below, above = -largest, largest
     while above - below > 1:

@@ -1,6 +1,7 @@
 """Decision trees as text, as sentences, and for Graphviz, Python and C."""
 
 import keyword
+import sys
 from collections.abc import Iterator
 
 from spaql.policies.tree import LEAF, Tree
@@ -113,7 +114,8 @@ def export_c(tree: Tree, name: str = "policy") -> str:
 def _body(tree: Tree, name: str, forms: dict[str, str]) -> list[str]:
     """Return the indented lines of a function.
 
-    Thresholds and actions are written with as many digits as it takes to read the same numbers back.
+    Thresholds and actions are written with as many digits as it takes to read the same numbers back, but those too
+    small for a processor's usual numbers as 0: some processors take them for it anyway.
     """
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
         raise ValueError(f"name must be a name for a function, not {name!r}")
@@ -126,12 +128,17 @@ def _body(tree: Tree, name: str, forms: dict[str, str]) -> list[str]:
     for place, node, depth in walk(tree):
         line = forms[place].format(
             variable=tree.variables.observed[tree.feature[node]],
-            threshold=float(tree.threshold[node]),
-            action=value[node].item(),
+            threshold=usual(float(tree.threshold[node])),
+            action=usual(value[node].item()),
         )
         if line:
             lines.append("    " * (depth + 1) + line)
     return lines
+
+
+def usual(number: float) -> float:
+    """Return a number, or 0 where it is so small that it is denormal."""
+    return number if abs(number) >= sys.float_info.min else type(number)(0)
 
 
 def _says(tree: Tree) -> str:

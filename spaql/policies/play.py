@@ -1,4 +1,4 @@
-"""Episodes of the compiled systems under a decision tree."""
+"""Episodes under a decision tree: of compiled systems as machine code, of any other environment as it is."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,12 @@ from spaql.checks import check_integer, check_seed
 from spaql.compiling import either
 from spaql.partition import central_action, draw_action
 from spaql.policies.tree import Tree, descend
-from spaql.spaces import Space
+from spaql.spaces import Space, to_box
 from spaql.systems import (
     CompiledWorld,
     compiled_world,
     episode_limit,
+    horizon_of,
     make_env,
     make_generator,
     observe,
@@ -22,6 +23,7 @@ from spaql.systems import (
     room,
     step,
 )
+from spaql.systems.interpreted import undisturbed
 
 
 @either
@@ -68,9 +70,45 @@ def world_of(env: gym.Env, space: Space) -> CompiledWorld:
     """Return the compiled twin of an environment, or say that it has none."""
     world = compiled_world(env, space)
     if world is None:
-        raise TypeError(f"only registered systems are compiled, not {env}; evaluate_policy(tree, env) of "
-                        "Stable-Baselines3 runs a tree on any")  # fmt: skip
+        raise TypeError(f"only registered systems are compiled, not {env}: the states of other environments cannot be "
+                        "set, nor can networks play them (`evaluate` and `simplify` run on any)")  # fmt: skip
     return world
+
+
+def first_states(env: gym.Env, space: Space, rng: np.random.Generator, episodes: int) -> np.ndarray:
+    """Draw where episodes start: states of a compiled system; of any other environment a seed for each episode."""
+    world = compiled_world(env, space)
+    return rng.integers(2**31, size=(episodes, 1)) if world is None else world.draw(rng, episodes)
+
+
+def play_interpreted(
+    tree: Tree,
+    env: gym.Env,
+    seeds: np.ndarray,
+    limit: int,
+    deterministic: bool,
+    noise: np.ndarray,
+    rng: np.random.Generator,
+    record: bool,
+) -> "Episodes":
+    """Play an episode of any environment from each seed, or from where its own stream is for -1: as `play`."""
+    space, rewards, steps, seen = env.action_space, np.zeros(len(seeds)), np.zeros(len(seeds), np.int64), []
+    discrete, action, middle = tree.variables.box is None, np.empty(tree.low.shape[1]), tree.value
+    for i, seed in enumerate(seeds.ravel().tolist()):
+        observation, _ = env.reset(seed=None if seed < 0 else seed)
+        over = False
+        while steps[i] < limit and not over:
+            x = np.asarray(observation, float).ravel() + (noise * rng.standard_normal(noise.size) if noise.any() else 0)
+            if record:
+                seen.append(x)
+            leaf = int(tree.apply(x)[0])
+            given = middle[leaf]
+            if not deterministic:
+                draw_action(tree.low, tree.high, leaf, discrete, rng, action)
+                given = space.start + int(action[0]) if discrete else to_box(space, tree.variables.space, action)
+            observation, reward, terminated, truncated, _ = env.step(given)
+            rewards[i], steps[i], over = rewards[i] + float(reward), steps[i] + 1, terminated or truncated
+    return Episodes(rewards, steps, np.array(seen).reshape(-1, noise.size))
 
 
 def run_tree(
@@ -81,16 +119,20 @@ def run_tree(
     deterministic: bool = True,
     noise: ArrayLike = 0.0,
     record: bool = False,
-    horizon: int = 200,
+    horizon: int | None = None,
 ) -> Episodes:
-    """Play an episode of a compiled system from each row of `starts`; `evaluate` is what users call."""
-    world = world_of(env, tree.variables.space)
+    """Play an episode from each row of `starts` (see `first_states`); `evaluate` is what users call."""
+    world = compiled_world(env, tree.variables.space)
+    horizon = horizon_of(env, horizon)
     limit = min(horizon, episode_limit(env) or horizon)
     dimensions = len(tree.variables.observed)
     rewards, steps = np.empty(len(starts)), np.empty(len(starts), np.int64)
-    seen = np.empty((len(starts) if record else 0, limit, dimensions))
     noise = np.array(np.broadcast_to(np.asarray(noise, float), dimensions))
+    if world is None:
+        with undisturbed(env):
+            return play_interpreted(tree, env, starts, limit, deterministic, noise, rng, record)
     arrays = (*tree[:-1], tree.variables.box is None)
+    seen = np.empty((len(starts) if record else 0, limit, dimensions))
     world.call(play, starts, limit, arrays, deterministic, noise, rng, rewards, steps, seen)
     kept = seen[np.arange(limit) < steps[:, None]] if record else seen.reshape(0, dimensions)
     return Episodes(rewards, steps, kept)
@@ -103,9 +145,11 @@ def evaluate(
     seed: int | np.random.SeedSequence | None = None,
     deterministic: bool = True,
     noise: ArrayLike = 0.0,
-    horizon: int = 200,
+    horizon: int | None = None,
 ) -> np.ndarray:
     """Return the sums of rewards of episodes under a tree; the same seed gives the episodes of `Agent.evaluate`.
+
+    Any environment will do; those of registered systems are played as machine code.
 
     Parameters
     ----------
@@ -120,13 +164,17 @@ def evaluate(
     noise
         Standard deviation of Gaussian noise on the observed variables: one number, or one for each.
     horizon
-        H, the greatest length of an episode.
+        H, the greatest length of an episode; the environment's own limit if not given.
     """
     env = make_env(env)
     episodes = check_integer("episodes", episodes)
     streams = check_seed(seed).spawn(2)
     rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
-    starts = world_of(env, tree.variables.space).draw(make_generator(env_seed), episodes)
+    world = compiled_world(env, tree.variables.space)
+    if world is None:  # one seed for the first episode, then the environment's own stream goes on
+        starts = np.array([[env_seed], *([[-1]] * (episodes - 1))])
+    else:
+        starts = world.draw(make_generator(env_seed), episodes)
     return run_tree(tree, env, starts, rng, deterministic, noise, horizon=horizon).rewards
 
 
@@ -136,6 +184,7 @@ def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.n
     A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
     and its pole.
     """
+    world_of(make_env(env), tree.variables.space)
     starts = np.atleast_2d(np.asarray(starts, float))
     episodes = run_tree(tree, make_env(env), starts, np.random.default_rng(0), record=True)
     return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
@@ -156,7 +205,7 @@ def noise_share(tree: Tree, env: str | gym.Env, episodes: int = 100, seed: int =
         How many to play, and what seeds them.
     """
     env, rng = make_env(env), np.random.default_rng(seed)
-    starts = world_of(env, tree.variables.space).draw(rng, episodes)
+    starts = first_states(env, tree.variables.space, rng, episodes)
     leaves = tree.apply(run_tree(tree, env, starts, rng, deterministic=False, record=True).seen)
     low, high = tree.low[leaves, 0], tree.high[leaves, 0]
     within = np.mean((high - low) ** 2) / 12  # the variance of a uniform draw

@@ -12,7 +12,7 @@ import numpy as np
 
 from spaql.checks import check_integer, check_seed
 from spaql.policies.interval import Interval, paper_interval
-from spaql.policies.play import Episodes, run_tree, world_of
+from spaql.policies.play import Episodes, first_states, run_tree
 from spaql.policies.tree import LEAF, Tree
 from spaql.systems import make_env
 
@@ -55,16 +55,19 @@ def simplify(
     rounds: int = 3,
     fresh: int = 1000,
     seed: int | np.random.SeedSequence = 0,
-    horizon: int = 200,
+    horizon: int | None = None,
 ) -> Simplified:
     """Return the smallest tree found that keeps the return of a tree.
+
+    With the defaults it plays hundreds of thousands of episodes.  Any environment will do, but one that is not
+    registered, and so not compiled, needs fewer `leaves`, `episodes`, `proposals` and `fresh`.
 
     Parameters
     ----------
     tree
         The exact tree of a policy.
     env
-        The system it is for, one of the paper's.
+        The system it is for.
     target
         The mean return to keep; the full policy's if not given.
     leaves
@@ -80,7 +83,7 @@ def simplify(
     seed
         Of the three sets of first states, and of the proposals.
     horizon
-        H, the greatest length of an episode.
+        H, the greatest length of an episode; the environment's own limit if not given.
 
     Returns
     -------
@@ -98,10 +101,10 @@ def simplify(
     leaves, fresh = check_integer("leaves", leaves, at_least=2), check_integer("fresh", fresh, at_least=2)
     episodes, rounds = check_integer("episodes", episodes), check_integer("rounds", rounds, at_least=0)
     proposals = check_integer("proposals", proposals, at_least=0)
-    world = world_of(env, tree.variables.space)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     starts, choosing, reporting = (
-        world.draw(rng, count) for rng, count in zip(streams[:3], (episodes, fresh, fresh), strict=True)
+        first_states(env, tree.variables.space, rng, count)
+        for rng, count in zip(streams[:3], (episodes, fresh, fresh), strict=True)
     )
     search = Search(tree, env, starts, streams[3], horizon)
     found = search.shrink(leaves, rounds, proposals)
@@ -121,7 +124,7 @@ def simplify(
 class Search:
     """The search for small trees in place of a large one, with the first states and the random stream it uses."""
 
-    def __init__(self, tree: Tree, env: gym.Env, starts: np.ndarray, rng: np.random.Generator, horizon: int):
+    def __init__(self, tree: Tree, env: gym.Env, starts: np.ndarray, rng: np.random.Generator, horizon: int | None):
         self.tree, self.env, self.starts, self.rng, self.horizon = tree, env, starts, rng, horizon
         self.seen = self.play(tree, record=True).seen
         self.spread = np.maximum(self.seen.std(axis=0), 1e-12)
@@ -194,7 +197,7 @@ def random_search(like: Tree, env: str | gym.Env, leaves: int, trees: int, episo
     like
         A tree of the system, for its variables; it is played once, to know where states are.
     env
-        The system, one of the paper's.
+        The system.
     leaves, trees
         Their size, and how many to try.
     episodes
@@ -203,7 +206,7 @@ def random_search(like: Tree, env: str | gym.Env, leaves: int, trees: int, episo
         Of everything.
     """
     env, rng = make_env(env), np.random.default_rng(seed)
-    search = Search(like, env, world_of(env, like.variables.space).draw(rng, episodes), rng, 200)
+    search = Search(like, env, first_states(env, like.variables.space, rng, episodes), rng, None)
     best, highest = like, -np.inf
     for _ in range(trees):
         tree = grow(like, search.seen[:1], 1)[0]

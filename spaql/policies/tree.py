@@ -5,6 +5,7 @@ state goes left if its variable is *below* the threshold, not at it, since a sta
 to its upper side.
 """
 
+import keyword
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -32,19 +33,28 @@ class Variables(NamedTuple):
 
 
 def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
-    """Return the names and units of an environment's variables; plain numbers for one of no known system."""
+    """Return the names and units of an environment's variables; plain numbers for one of no known system.
+
+    An environment of no registered system can name them in its metadata, each with its unit ("" for none):
+    `{"observations": {"level": "m"}, "action": {"inflow": "m³/s"}, "choices": (0.0, 0.1, 0.2)}`; `choices` are the
+    discrete actions in that unit.
+    """
     space = space_of(env) if space is None else space
     system = system_of(env)
     discrete = isinstance(env.action_space, gym.spaces.Discrete)
     start = int(env.action_space.start) if discrete else 0
     choices = tuple(float(start + i) for i in range(space.actions))
     if system is None:
-        plain = tuple(Variable(f"observation_{i}") for i in range(len(space.centre)))
-        observed, action = plain, Variable("action")
+        observed = named(env, "observations", [f"observation_{i}" for i in range(len(space.centre))])
+        (action,) = named(env, "action", ["action"])
+        if discrete and "choices" in env.metadata:
+            choices = tuple(map(float, env.metadata["choices"]))
+            if len(choices) != space.actions:
+                raise ValueError(f"the metadata's choices must be {space.actions} numbers, not {choices}")
     else:
         observed, action = system.observed, system.action
-        if discrete and system.choices is not None:
-            choices = system.choices(env)
+        if discrete and system.choices is not None and len(known := system.choices(env)) == space.actions:
+            choices = known
     return Variables(
         observed=tuple(variable.name for variable in observed),
         units=tuple(variable.unit for variable in observed),
@@ -55,6 +65,17 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
         box=None if discrete else env.action_space,
         space=space,
     )
+
+
+def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
+    """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
+    given = dict(env.metadata.get(kind) or dict.fromkeys(plain, ""))
+    if len(given) != len(plain):
+        raise ValueError(f"the metadata name {len(given)} {kind} ({', '.join(given)}), expected {len(plain)}")
+    for name in given:  # of a variable in exported Python and C
+        if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
+            raise ValueError(f"the name of a variable must be one that programs can have, not {name!r}")
+    return tuple(Variable(name, unit=unit) for name, unit in given.items())
 
 
 class Tree(NamedTuple):

@@ -8,8 +8,11 @@ Compiled code is written once for all systems.  It calls `begin`, `move` and `ob
 functions of the system by the type of its constants.
 """
 
+import functools
+import importlib
+import logging
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,11 +21,32 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from spaql.checks import check_integer, check_number
 from spaql.compiling import INLINED, machine_code
 from spaql.spaces import Space, make_space, standardise
 
-# Wrappers that gym.make() adds by itself: what is inside them is what it seems to be.
-TRANSPARENT = (gym.wrappers.PassiveEnvChecker, gym.wrappers.OrderEnforcing, gym.wrappers.TimeLimit)
+log = logging.getLogger(__name__)
+
+
+class ScaleReward(gym.RewardWrapper):
+    """Rewards times `scale` plus `shift`; a registered system stays compiled inside it, unlike in TransformReward."""
+
+    def __init__(self, env: gym.Env, scale: float = 1.0, shift: float = 0.0):
+        super().__init__(env)
+        self.scale, self.shift = check_number("scale", scale), check_number("shift", shift)
+
+    def reward(self, reward: Any) -> float:
+        return float(reward) * self.scale + self.shift
+
+
+# Wrappers that gym.make() adds by itself, or that only watch: what is inside them is what it seems to be.
+TRANSPARENT = (
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.TimeLimit,
+    gym.wrappers.RecordEpisodeStatistics,
+)
+HORIZON = 200  # the paper's, which all of its systems have for a limit; of environments that have none
 
 
 @dataclass(frozen=True)
@@ -156,6 +180,8 @@ def solved_at(env_id: str) -> float | None:
 def make_env(env: str | gym.Env) -> gym.Env:
     """Return the environment, made if only its id is given."""
     if isinstance(env, str):
+        if (factory := factory_called(env)) is not None:
+            return make_env(factory())
         with warnings.catch_warnings():
             # Gymnasium advises against CartPole-v0, which is the paper's.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -166,22 +192,36 @@ def make_env(env: str | gym.Env) -> gym.Env:
     return env
 
 
-def space_of(env: gym.Env, slopes: Any = None) -> Space:
+def factory_called(name: str) -> Callable[[], gym.Env] | None:
+    """Return the function that a name like "module:function" means, or None where it is the id of an environment."""
+    module, colon, function = name.partition(":")
+    if not colon or not function.isidentifier():  # ids end in a version, which no identifier does
+        return None
+    return getattr(importlib.import_module(module), function, None)
+
+
+def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None) -> Space:
     """Return the map of an environment to the standard space, with its system's slopes unless others are given."""
     if slopes is None:
         system = system_of(env)
         slopes = system.slopes if system and system.slopes is not None else 1.0
-    return make_space(env, slopes)
+    return make_space(env, slopes, bounds)
 
 
 def episode_limit(env: gym.Env) -> int | None:
     """Return after how many steps the environment's own wrappers end an episode, or None if they never do."""
-    limits = []
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, gym.wrappers.TimeLimit):
-            limits.append(env._max_episode_steps)
-        env = env.env
+    limits = [one._max_episode_steps for one in wrappers_of(env) if isinstance(one, gym.wrappers.TimeLimit)]
     return min(limits, default=None)
+
+
+def plain_numbers(env: gym.Env, names: Iterable[str]) -> bool:
+    """Return whether these attributes are numbers of Python's own: with NumPy's, results may have another precision."""
+    return all(type(getattr(env, name)) in (int, float) for name in names)
+
+
+def horizon_of(env: gym.Env, horizon: Any = None, at_most: int | None = None) -> int:
+    """Return the greatest length of an episode: what is given, or the environment's own limit, or the paper's."""
+    return check_integer("horizon", (episode_limit(env) or HORIZON) if horizon is None else horizon, at_most=at_most)
 
 
 def make_generator(seed: int) -> np.random.Generator:
@@ -243,6 +283,8 @@ class Model(NamedTuple):
     constants: Any  # of the system
     space: Space
     raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
+    scale: float  # of rewards, see `ScaleReward`
+    shift: float
 
     def room(self) -> np.ndarray:
         return blank_state(self.constants)
@@ -321,7 +363,7 @@ def step_with(move: Callable, observe: Callable) -> Callable:
         reward, over = move(world.constants, state, action)
         observe(world.constants, state, x)
         standardise(world.space, x, x)
-        return reward, over
+        return reward * world.scale + world.shift, over
 
     return step_model
 
@@ -335,8 +377,16 @@ class CompiledWorld:
 
     compiled = True
 
-    def __init__(self, constants: Any, space: Space, seed: int, raw_first: bool = False):
-        self.model = Model(constants, space, raw_first)
+    def __init__(
+        self,
+        constants: Any,
+        space: Space,
+        seed: int,
+        raw_first: bool = False,
+        scale: float = 1.0,
+        shift: float = 0.0,
+    ):
+        self.model = Model(constants, space, raw_first, scale, shift)
         self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
         self._generator = make_generator(seed)
 
@@ -374,16 +424,62 @@ class CompiledWorld:
 
 def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = False) -> CompiledWorld | None:
     """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
-    system = next((one for one in REGISTRY.values() if type(env.unwrapped) in one.originals), None)
-    if system is None:
+    system = twin_of(env)
+    if system is None or opaque_wrapper(env, system) is not None:
         return None
-    wrapper = env
-    while isinstance(wrapper, gym.Wrapper):
-        if type(wrapper) not in (*TRANSPARENT, *system.wrappers):
-            return None
-        wrapper = wrapper.env
+    inner = env.unwrapped
+    if any(callable(getattr(type(inner), name, None)) for name in vars(inner)):
+        return None  # this object has a method of its own in place of its class's
     constants = system.describe(env)
-    return None if constants is None else CompiledWorld(constants, space, seed, raw_first)
+    if constants is None:
+        return None
+    scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
+    scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
+    return CompiledWorld(constants, space, seed, raw_first, scale, shift)
 
 
-from spaql.systems import cartpole, mountain_car, pendulum  # noqa: E402, F401  (they register themselves)
+def twin_of(env: gym.Env) -> System | None:
+    """Return the system that an environment's innermost class has a compiled twin in."""
+    return next((one for one in REGISTRY.values() if type(env.unwrapped) in one.originals), None)
+
+
+def wrappers_of(env: gym.Env) -> Iterator[gym.Wrapper]:
+    """Yield an environment's wrappers, the outermost first."""
+    while isinstance(env, gym.Wrapper):
+        yield env
+        env = env.env
+
+
+def opaque_wrapper(env: gym.Env, system: System) -> type[gym.Wrapper] | None:
+    """Return the class of the outermost wrapper that compiled code cannot look through; a second scale is one, too."""
+    scaled = False
+    for wrapper in wrappers_of(env):
+        known = type(wrapper) in (*TRANSPARENT, *system.wrappers) or (type(wrapper) is ScaleReward and not scaled)
+        if not known:
+            return type(wrapper)
+        scaled = scaled or type(wrapper) is ScaleReward
+    return None
+
+
+@functools.cache
+def say_interpreted(system: str, reason: str) -> None:
+    """Say, once, why an environment of a registered system does not run as machine code."""
+    log.warning("%s runs interpreted, hundreds of times slower than compiled: %s", system, reason)
+
+
+def explain_interpreted(env: gym.Env) -> None:
+    """Say why an environment that could run compiled does not, if it could."""
+    if (system := twin_of(env)) is not None:
+        wrapper = opaque_wrapper(env, system)
+        reason = "this variant has no compiled twin" if wrapper is None else f"its wrapper {wrapper.__name__} hides it"
+        hint = "; spaql.systems.ScaleReward does not" if wrapper is gym.wrappers.TransformReward else ""
+        say_interpreted(system.name, reason + hint)
+
+
+from spaql.systems import (  # noqa: E402  (they register themselves)
+    acrobot,  # noqa: F401
+    cartpole,  # noqa: F401
+    mountain_car,  # noqa: F401
+    mountain_car_continuous,  # noqa: F401
+    pendulum,  # noqa: F401
+)

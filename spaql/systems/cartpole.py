@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
-from spaql.systems import System, Variable, register
+from spaql.systems import System, Variable, plain_numbers, register
 
 
 class CartPole(NamedTuple):
@@ -60,22 +61,20 @@ def draw_starts(constants: CartPole, rng: np.random.Generator, episodes: int) ->
     return rng.uniform(-high, high, size=(episodes, 4))
 
 
+ATTRIBUTES = (
+    *("gravity", "masspole", "total_mass", "polemass_length", "length", "force_mag", "tau"),
+    *("x_threshold", "theta_threshold_radians"),
+)
+
+
 def describe(env: gym.Env) -> CartPole | None:
-    """Return the constants of cart and pole; None for the other reward and the other integrator."""
+    """Return the constants of cart and pole; None for the other reward, the other integrator or other pushes."""
     inner = env.unwrapped
     if inner._sutton_barto_reward or inner.kinematics_integrator != "euler":
         return None
-    return CartPole(
-        gravity=float(inner.gravity),
-        mass_pole=float(inner.masspole),
-        total_mass=float(inner.total_mass),
-        pole_mass_length=float(inner.polemass_length),
-        length=float(inner.length),
-        force=float(inner.force_mag),
-        dt=float(inner.tau),
-        max_position=float(inner.x_threshold),
-        max_angle=float(inner.theta_threshold_radians),
-    )
+    if env.action_space != spaces.Discrete(2) or not plain_numbers(inner, ATTRIBUTES):
+        return None
+    return CartPole(*(float(getattr(inner, name)) for name in ATTRIBUTES))
 
 
 def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:

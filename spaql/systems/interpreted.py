@@ -1,8 +1,10 @@
 """Any Gymnasium environment as a world that an agent learns in, at Python's speed."""
 
+import contextlib
 import math
+import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -20,8 +22,12 @@ class InterpretedWorld:
         self.env, self.space, self.raw_first = env, space, raw_first
         self.first_seed = seed
         self.seed: int | None = seed  # until the first reset has used it
+        self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
         self.warned = False
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
+        reach = np.multiply(space.half, 1 + 1e-6)
+        self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
+        self.action_space = env.action_space  # a chain of wrappers is asked once
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as plain Python; its first argument is the world itself."""
@@ -36,26 +42,29 @@ class InterpretedWorld:
         """The state of the environment's random stream: None before its first reset, {} if NumPy does not make it."""
         if self.seed is not None:
             return None
-        generator = getattr(self.env.unwrapped, "_np_random", None)
-        if not isinstance(generator, np.random.Generator):
+        if not isinstance(self.generator, np.random.Generator):
             return {}
-        kind_of(generator.bit_generator.state)
-        return plain(generator.bit_generator.state)
+        kind_of(self.generator.bit_generator.state)
+        return plain(self.generator.bit_generator.state)
 
     @stream.setter
     def stream(self, state: Any) -> None:
-        self.seed = self.first_seed if state is None else None
+        self.seed, self.generator = self.first_seed if state is None else None, None
         if state:
-            self.env.unwrapped.np_random = np.random.Generator(kind_of(state)())
-            self.env.unwrapped.np_random.bit_generator.state = state
+            self.generator = np.random.Generator(kind_of(state)())
+            self.generator.bit_generator.state = state
 
     def room(self) -> None:
         """Return no room for a state: that is the environment's own business too."""
 
     def reset(self, state: None, start: int, x: FLOATS) -> None:
         """Begin an episode; write what the agent observes to `x`."""
+        inner = self.env.unwrapped
+        if self.seed is None and self.generator is not None and inner._np_random is not self.generator:
+            inner.np_random = self.generator
         observation, _ = self.env.reset(seed=self.seed)
         self.seed = None  # one seed at the start, then the environment's own stream goes on
+        self.generator = getattr(inner, "_np_random", None)
         self._observe(observation, x, mapped=not self.raw_first)
 
     def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, bool]:
@@ -73,27 +82,62 @@ class InterpretedWorld:
         observation = np.asarray(observation, float).ravel()
         if observation.size != x.size:
             raise ValueError(f"the environment gave an observation of {observation.size} numbers, expected {x.size}")
-        if np.isnan(observation).any():
-            raise ValueError(f"the environment gave an observation with NaN: {observation}; expected numbers")
-        outside = np.abs(observation - self.space.centre) > np.multiply(self.space.half, 1 + 1e-6)
-        if outside.any() and not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"observation {observation} is outside the bounds the environment declares; "
-                "it is clipped to them, as will be others (this is said once)",
-                stacklevel=2,
-            )
+        seen = observation.tolist()  # Python's own numbers are the fastest ones here
+        for number, low, high in zip(seen, self.low, self.high, strict=True):
+            if not low <= number <= high:  # nor is NaN
+                self._say_outside(observation)
+                break
         if mapped:
-            standardise(self.space, observation, x)
+            standardise(self.space, seen, x)
         else:
             x[:] = np.clip(observation, -1.0, 1.0)
 
+    def _say_outside(self, observation: FLOATS) -> None:
+        """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds."""
+        if np.isnan(observation).any():
+            raise ValueError(f"the environment gave an observation with NaN: {observation}; expected numbers")
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"observation {observation} is outside the bounds that the environment declares or that were given; "
+                "it is clipped to them, as will be others (this is said once)",
+                stacklevel=3,
+            )
+
     def _action(self, action: FLOATS) -> Any:
         """Return the environment's action for an action of the standard space."""
-        space = self.env.action_space
         if self.space.actions:
-            return space.start + np.int64(action[0])
-        return to_box(space, self.space, action)
+            return self.action_space.start + np.int64(action[0])
+        return to_box(self.action_space, self.space, action)
+
+
+IN_USE: dict[int, int] = {}  # the thread that uses an environment, by the environment's identity
+
+
+@contextlib.contextmanager
+def exclusively(env: gym.Env) -> Iterator[None]:
+    """Refuse an environment that another thread is using: two agents at once would mix their steps."""
+    key, mine = id(env.unwrapped), threading.get_ident()
+    free = key not in IN_USE
+    if IN_USE.setdefault(key, mine) != mine:  # which is one step, that no other thread divides
+        raise RuntimeError("another thread is using this environment: give each agent an environment of its own")
+    try:
+        yield
+    finally:
+        if free:  # not where a callback of the same thread evaluates
+            IN_USE.pop(key, None)
+
+
+@contextlib.contextmanager
+def undisturbed(env: gym.Env) -> Iterator[None]:
+    """Play episodes of an environment, and leave it with the random stream that it had."""
+    inner = env.unwrapped
+    before = getattr(inner, "_np_random", None)
+    with exclusively(env):
+        try:
+            yield
+        finally:
+            inner._np_random = before
 
 
 def kind_of(state: Mapping[str, Any]) -> type[np.random.BitGenerator]:

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
-from spaql.systems import System, Variable, register
+from spaql.systems import System, Variable, plain_numbers, register
 
 
 class MountainCar(NamedTuple):
@@ -23,8 +24,8 @@ class MountainCar(NamedTuple):
 
 
 def begin(constants, start, state):
-    """Begin at a position, at rest."""
-    state[0], state[1] = start[0], 0.0
+    """Begin at a position, at rest unless the start has a speed."""
+    state[0], state[1] = start[0], (start[1] if start.size > 1 else 0.0)
 
 
 def observe(constants, state, observation):
@@ -50,18 +51,18 @@ def draw_starts(constants: MountainCar, rng: np.random.Generator, episodes: int)
     return rng.uniform(-0.6, -0.4, size=(episodes, 1))
 
 
-def describe(env: gym.Env) -> MountainCar:
-    """Return the constants of the car."""
+ATTRIBUTES = (
+    *("force", "gravity", "min_position", "max_position", "max_speed"),
+    *("goal_position", "goal_velocity"),
+)
+
+
+def describe(env: gym.Env) -> MountainCar | None:
+    """Return the constants of the car; None for a car with more or fewer pushes."""
     inner = env.unwrapped
-    return MountainCar(
-        force=float(inner.force),
-        gravity=float(inner.gravity),
-        min_position=float(inner.min_position),
-        max_position=float(inner.max_position),
-        max_speed=float(inner.max_speed),
-        goal_position=float(inner.goal_position),
-        goal_speed=float(inner.goal_velocity),
-    )
+    if env.action_space != spaces.Discrete(3) or not plain_numbers(inner, ATTRIBUTES):
+        return None
+    return MountainCar(*(float(getattr(inner, name)) for name in ATTRIBUTES))
 
 
 STATE = (

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
-from spaql.systems import System, Variable, register
+from spaql.systems import System, Variable, plain_numbers, register
 from spaql.systems.arithmetic import principal, square, square32
 
 REWARD_SCALE = math.pi**2 + 6.404  # c of the scaled reward (r + c) / c
@@ -186,9 +186,14 @@ def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
     return False
 
 
-def describe(env: gym.Env) -> Pendulum:
-    """Return the constants of a pendulum."""
+ATTRIBUTES = ("g", "m", "l", "dt", "max_speed", "max_torque")
+
+
+def describe(env: gym.Env) -> Pendulum | None:
+    """Return the constants of a pendulum; None for torques that are not float32."""
     inner, five = env.unwrapped, has(env, FiveTorques)
+    if inner.action_space.dtype != np.float32 or not plain_numbers(inner, ATTRIBUTES):
+        return None
     share = 0.5 if has(env, HalfTorque) else 1.0
     scaled = has(env, ScaledReward)
     return Pendulum(

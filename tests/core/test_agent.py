@@ -526,7 +526,7 @@ BAD_CALLS = [
     (lambda agent: agent.evaluate(0), "episodes"),
     (lambda agent: agent.predict(np.zeros(3)), "expected an observation of shape"),
     (lambda agent: agent.predict(np.full(4, np.nan)), "NaN"),
-    (lambda agent: SPAQLTS("Acrobot-v1", xi=1), "SPAQL-TS needs `reference`"),
+    (lambda agent: SPAQLTS("Drift-v0", xi=1), "SPAQL-TS needs `reference`"),
 ]
 
 

@@ -124,3 +124,19 @@ print(len(spaql.SPAQL("CartPole-v0", xi=4, seed=0).learn(2, 1).history))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | nowhere)
     assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr
+
+
+def double(x):
+    return 2.0 * x
+
+
+def test_what_takes_long_to_compile_is_said_with_the_time_it_took(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert compiling._cached(double, str(tmp_path), "doubling for nobody")(2.0) == 4.0
+        first, second = [record.getMessage() for record in caplog.records]
+        assert first == "compiling doubling for nobody: up to half a minute, once"
+        assert second.startswith("compiled in ")
+        caplog.clear()
+        assert compiling._cached(double, str(tmp_path), "doubling for nobody")(2.0) == 4.0  # kept, so not said
+        assert compiling._cached(double, str(tmp_path / "other"))(2.0) == 4.0  # too short to be worth a word
+        assert not caplog.records

@@ -15,6 +15,8 @@ CASES = [
     ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": "released"}),
     ("SPAQLTS", "Pendulum-v1", {"xi": 0.4, "horizon": 60}),
     ("SPAQL", "MountainCar-v0", {"xi": 1, "horizon": 60}),
+    ("SPAQL", "Acrobot-v1", {"xi": 1, "horizon": 30}),
+    ("SPAQLTS", "MountainCarContinuous-v0", {"xi": 1, "horizon": 60}),
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
 ]
 SCRIPT = """

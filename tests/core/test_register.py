@@ -99,8 +99,26 @@ def test_the_next_process_loads_the_machine_code_and_a_change_compiles_again(fol
     assert run(changed, USE + "print(a.history.rewards[-1])") != first
 
 
+def test_the_twin_is_checked_as_printed(folder, tank):
+    assert run(folder, EXAMPLES[2]) == "100 episodes, the same bits\n"
+
+
+def test_a_twin_that_differs_in_a_bit_is_found(folder, tank):
+    text = (folder / "tank.py").read_text(encoding="utf-8")
+    kernel = "state[0] = min(1.0, max(0.0, level + (inflow - outflow) * tank.dt))"
+    assert kernel in text
+    wrong = folder / "wrong"
+    wrong.mkdir()
+    other = kernel.replace("(inflow - outflow) * tank.dt", "inflow * tank.dt - outflow * tank.dt")
+    (wrong / "tank.py").write_text(text.replace(kernel, other), encoding="utf-8")
+    code = "import tank\nfrom spaql.systems.twins import check_twin\n"
+    code += "try: check_twin('Tank-v0')\nexcept ValueError as error: print(error)"
+    said = run(wrong, code)
+    assert re.fullmatch(r"the (reward of|observation after) step \d+: .* in the environment, .* in its twin\n", said)
+
+
 def test_the_pages_last_example_runs_as_printed(folder, tank):
-    printed = run(folder, EXAMPLES[2])
+    printed = run(folder, EXAMPLES[3])
     assert printed.startswith("True ")
     assert "level" in printed
     assert re.search(r"int policy\(double level\)", printed)

@@ -10,6 +10,7 @@ import sys
 import threading
 import zipfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -23,7 +24,7 @@ CASES = {
     "SPAQL": (SPAQL, "spaql/PendulumDiscrete-v1", {"xi": 4}),
     "SPAQLTS": (SPAQLTS, "Pendulum-v1", {"xi": 4, "rules": "released"}),
     "Random": (Random, "CartPole-v0", {}),
-    "interpreted": (SPAQL, "Acrobot-v1", {"xi": 1, "horizon": 20}),
+    "interpreted": (SPAQL, "Drift-v0", {"xi": 1, "horizon": 20}),
 }
 
 
@@ -32,9 +33,12 @@ def trained(case, iterations=40):
     return kind(env_id, seed=3, **parameters).learn(iterations, 2)
 
 
+ROOT = str(Path(__file__).parents[2])
 RESUME = """
 import sys, numpy as np, spaql
-for name in sys.argv[1:]:
+sys.path.insert(0, sys.argv[1])
+import tests.drift
+for name in sys.argv[2:]:
     kind = getattr(spaql, "SPAQL" if name == "interpreted" else name)
     agent = kind.load(f"{name}.npz").learn(8, 2)
     np.save(f"{name}.npy", agent.history)
@@ -47,7 +51,7 @@ def test_an_agent_loaded_in_a_new_process_goes_on_to_the_same_bits(tmp_path):
     agents = {name: trained(name) for name in CASES}
     for name, agent in agents.items():
         agent.save(tmp_path / f"{name}.npz")
-    done = subprocess.run([sys.executable, "-c", RESUME, *CASES], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", RESUME, ROOT, *CASES], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for name, agent in agents.items():
         theirs = np.load(tmp_path / f"{name}.npy")

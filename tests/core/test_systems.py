@@ -8,76 +8,46 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql.compiling import either
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import (
     REGISTRY,
     begin,
     compiled_world,
     make_env,
-    make_generator,
     move,
     observe,
-    room,
     space_of,
 )
 from spaql.systems.arithmetic import principal, square, square32
 from spaql.systems.interpreted import InterpretedWorld
+from spaql.systems.twins import check_twin, compare_bits
 from tests.conftest import same_sines
 
 STEPS = 100_000  # of Gymnasium's own environments; a tenth of them for variants of ours
-FULL = ("Pendulum-v1", "CartPole-v0", "MountainCar-v0")
+FULL = ("Pendulum-v1", "CartPole-v0", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
 IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
 
 
-@either
-def trace(world, starts, lengths, actions, observations, rewards, ends):
-    """Play the episodes that Gymnasium has played, with its actions, as machine code; write all that is seen."""
-    state, h = room(world), 0
-    for i in range(len(starts)):
-        begin(world.constants, starts[i], state)
-        observe(world.constants, state, observations[h + i])
-        for _ in range(lengths[i]):
-            rewards[h], ends[h] = move(world.constants, state, actions[h])
-            h += 1
-            observe(world.constants, state, observations[h + i])
-
-
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_equals_gymnasium_to_the_last_bit(env_id):
-    env = make_env(env_id)
-    env.reset(seed=7)
-    env.np_random.bit_generator.state = make_generator(7).bit_generator.state
-    space, rng = space_of(env), np.random.default_rng(1)
-    world = compiled_world(env, space)
-    steps = STEPS if env_id in FULL else STEPS // 10
     # Actions outside their bounds, too: Gymnasium clips the torque.
-    if space.actions:
-        actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
-    else:
-        actions = rng.uniform(-1.2, 1.2, (steps, len(space.action_half))) * space.action_half
-    given = actions[:, 0].astype(int).tolist() if space.actions else actions.astype(np.float32)
-    seen, rewards, ends, lengths, taken = [], [], [], [], 0
-    while taken < steps:
-        seen.append(env.reset()[0])
-        first, over = taken, False
-        while not over and taken < steps:
-            observation, reward, terminated, truncated, _ = env.step(given[taken])
-            seen.append(observation)
-            rewards.append(reward)
-            ends.append(terminated)
-            over = terminated or truncated
-            taken += 1
-        lengths.append(taken - first)
-    starts = world.draw(make_generator(7), len(lengths))
-    ours = np.empty((len(seen), len(space.centre))), np.empty(steps), np.empty(steps, bool)
-    world.call(trace, starts, np.array(lengths), actions, *ours)
-    for mine, theirs in zip(ours, (seen, rewards, ends), strict=True):
-        assert np.array_equal(mine, np.array(theirs, mine.dtype))
-    assert len(set(map(bytes, map(np.asarray, seen)))) > 1000  # it went somewhere
+    assert check_twin(env_id, STEPS if env_id in FULL else STEPS // 10, seed=7, reach=1.2) >= 10
+
+
+def test_what_has_no_twin_and_what_differs_is_said():
+    with pytest.raises(ValueError, match="no compiled twin"):
+        check_twin("Drift-v0")
+    ours = np.array([[1.0, 2.0], [3.0, 4.0]])
+    compare_bits("the observation after step", ours, ours.copy())
+    with pytest.raises(
+        ValueError, match=r"the observation after step 2: array\(\[3\., 5\.\]\) in the environment, array"
+    ):
+        compare_bits("the observation after step", ours, np.array([[1.0, 2.0], [3.0, 5.0]]))
+    with pytest.raises(ValueError, match="the reward of step 1: .*1.0.* in the environment, .*2.0.* in its twin"):
+        compare_bits("the reward of step", np.array([2.0, 0.0]), np.array([1.0, 0.0]))
 
 
 def test_angle_and_square_keep_the_bits_of_numpy():
@@ -118,22 +88,104 @@ def test_the_papers_map_of_pendulum_and_cartpole():
     assert x == pytest.approx([0.5, math.tanh(3 / 240), 0.1 / (24 * math.pi / 180), math.tanh(-2 / 21)])
 
 
+def step_from(env, values, action):
+    """A step of Gymnasium's own from a state, as it keeps them."""
+    inner = env.unwrapped
+    inner.reset(seed=0)
+    inner.state = values
+    observation, reward, over, _, _ = inner.step(action)
+    return np.array(inner.state, float), observation, float(reward), over
+
+
+# Every constant that a system reads of its environment.
+OTHER_CONSTANTS = {
+    "Pendulum-v1": {"g": 9.3, "m": 1.3, "l": 0.7, "dt": 0.03, "max_speed": 5.1, "max_torque": 1.7},
+    "CartPole-v1": {"gravity": 9.3, "masspole": 0.13, "total_mass": 1.7, "polemass_length": 0.07, "length": 0.7}
+    | {"force_mag": 7.1, "tau": 0.03, "x_threshold": 1.1, "theta_threshold_radians": 0.11},
+    "MountainCar-v0": {"force": 0.0013, "gravity": 0.0031, "min_position": -1.1, "max_position": 0.55}
+    | {"max_speed": 0.0613, "goal_position": 0.3, "goal_velocity": 0.011},
+    "MountainCarContinuous-v0": {"power": 0.0021, "min_action": -0.3, "max_action": 0.7, "min_position": -1.1}
+    | {"max_position": 0.55, "max_speed": 0.0613, "goal_position": 0.3, "goal_velocity": 0.011},
+    "Acrobot-v1": {"LINK_MASS_1": 1.3, "LINK_MASS_2": 0.7, "LINK_LENGTH_1": 0.9, "LINK_COM_POS_1": 0.37}
+    | {"LINK_COM_POS_2": 0.61, "LINK_MOI": 0.83, "dt": 0.13, "MAX_VEL_1": 2.3, "MAX_VEL_2": 7.1}
+    | {"AVAIL_TORQUE": [-2.0, -0.5, 1.0]},
+}
+
+
 @same_sines
-def test_physical_constants_are_the_environments_own():
-    env = make_env("Pendulum-v1")
-    env.unwrapped.g, env.unwrapped.m, env.unwrapped.l = 9.81, 1.3, 0.7
+@pytest.mark.parametrize("changed", [False, True], ids=["usual", "changed"])
+@pytest.mark.parametrize("env_id", OTHER_CONSTANTS)
+def test_a_step_from_anywhere_equals_gymnasiums(env_id, changed):
+    """At walls and goals, too, where no random actions lead, and with other constants than the usual ones."""
+    env, rng = make_env(env_id), np.random.default_rng(3)
+    for name, value in OTHER_CONSTANTS[env_id].items() if changed else ():
+        assert getattr(env.unwrapped, name) != value
+        setattr(env.unwrapped, name, value)
     world = compiled_world(env, space_of(env))
-    state = np.zeros(3)
-    env.reset(seed=3)
-    world.system.begin(world.model.constants, env.unwrapped.state, state)
-    for _ in range(200):
-        env.step(np.array([1.0], np.float32))
-        world.system.step(world.model.constants, state, np.array([1.0]))
-        assert np.array_equal(env.unwrapped.state, state[:2])
+    system, constants = world.system, world.model.constants
+    low, high = 1.2 * np.transpose([variable.ends for variable in system.state])
+    state, seen, ends = np.empty(system.numbers), np.empty(len(system.observed)), set()
+    for i, values in enumerate(rng.uniform(low, high, (2000, len(low)))):
+        # From the first step on MountainCarContinuous keeps its state as float32.
+        later = env_id == "MountainCarContinuous-v0" and i % 2 == 1
+        values = values.astype(np.float32) if later else values
+        if world.model.space.actions:
+            action = rng.integers(world.model.space.actions)
+        else:
+            action = (1.2 * rng.uniform(env.action_space.low, env.action_space.high)).astype(np.float32)
+        expected = step_from(env, values, action)
+        begin(constants, values.astype(float), state)
+        if later:
+            state[2] = 0.0
+        reward, over = move(constants, state, np.array([action], float).ravel())
+        observe(constants, state, seen)
+        for mine, theirs in zip((state[: len(low)], seen, reward, over), expected, strict=True):
+            assert np.array_equal(mine, theirs), (values, action)
+        ends.add(over)
+    assert ends == ({False} if env_id == "Pendulum-v1" else {False, True})
 
 
-def test_unknown_wrappers_and_variants_are_not_compiled(opaque):
-    for env in (opaque("CartPole-v0"), gym.make("CartPole-v1", sutton_barto_reward=True), gym.make("Acrobot-v1")):
+def test_a_twin_reads_every_constant_of_its_environment():
+    for env_id, changes in OTHER_CONSTANTS.items():
+        env = make_env(env_id)
+        before = compiled_world(env, space_of(env)).model.constants
+        for name, value in changes.items():
+            setattr(env.unwrapped, name, value)
+            after = compiled_world(env, space_of(env)).model.constants
+            assert before != after, name
+            before = after
+
+
+VARIANTS = [
+    ("CartPole-v1", "_sutton_barto_reward", True),
+    ("CartPole-v1", "kinematics_integrator", "semi-implicit"),
+    ("CartPole-v1", "gravity", np.float32(9.8)),
+    ("CartPole-v1", "action_space", spaces.Discrete(3)),
+    ("CartPole-v1", "step", lambda action: None),
+    ("MountainCar-v0", "force", np.float32(0.001)),
+    ("MountainCar-v0", "action_space", spaces.Discrete(3, start=1)),
+    ("MountainCarContinuous-v0", "power", np.float64(0.0015)),
+    ("MountainCarContinuous-v0", "action_space", spaces.Box(-1.0, 1.0, (1,), np.float64)),
+    ("Acrobot-v1", "torque_noise_max", 0.1),
+    ("Acrobot-v1", "book_or_nips", "nips"),
+    ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 0.0, 2.0]),
+    ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 1.0]),
+    ("Acrobot-v1", "_terminal", lambda: False),
+    ("Acrobot-v1", "LINK_MASS_1", np.array(1.0)),
+    ("Pendulum-v1", "m", np.float64(1.0)),
+]
+
+
+@pytest.mark.parametrize(("env_id", "name", "value"), VARIANTS)
+def test_a_variant_that_the_twin_does_not_cover_is_not_compiled(env_id, name, value):
+    env = make_env(env_id)
+    assert compiled_world(env, space_of(env)) is not None
+    setattr(env.unwrapped, name, value)
+    assert compiled_world(env, space_of(env)) is None
+
+
+def test_other_wrappers_and_other_environments_are_not_compiled(opaque):
+    for env in (opaque("CartPole-v0"), gym.make("CartPole-v1", sutton_barto_reward=True), gym.make("Drift-v0")):
         assert compiled_world(env, space_of(env)) is None
 
 

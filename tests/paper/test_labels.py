@@ -93,12 +93,18 @@ def test_the_names_are_the_registrys():
     assert labels.variant("Pendulum-v1") == ""
     assert labels.variant("spaql/PendulumDiscrete-v1") == "five torques"
     assert labels.variant("spaql/Pendulum-v0") == "v0"
-    assert (labels.system_name("Acrobot-v1"), labels.variant("Acrobot-v1")) == ("Acrobot-v1", "")
+    assert (labels.system_name("Drift-v0"), labels.variant("Drift-v0")) == ("Drift-v0", "")
 
 
 def test_axes_say_what_a_variable_is():
     said = {system.name: labels.axis_label(system.state[system.telling[0]]) for system in OURS}
-    assert said == {"CartPole": "pole angle θ (rad)", "MountainCar": "position x", "Pendulum": "pendulum angle θ (rad)"}
+    assert said == {
+        "Acrobot": "angle of the first link θ₁ (rad)",
+        "CartPole": "pole angle θ (rad)",
+        "MountainCar": "position x",
+        "MountainCarContinuous": "position x",
+        "Pendulum": "pendulum angle θ (rad)",
+    }
     assert labels.axis_label(Variable("observation_0")) == "observation_0"
     assert labels.formulas(["x", "x_dot", "theta", "theta_dot"])["theta_dot"] == r"$\dot\theta$"
     assert labels.formulas(["observation_0"]) == {}

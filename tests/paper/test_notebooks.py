@@ -11,6 +11,7 @@ from spaql.paper.audit import claims, judge
 from spaql.paper.book import notebook, rerun
 from spaql.paper.cli import main
 from spaql.paper.frames import best, finals
+from spaql.paper.runs import runner
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored, run
@@ -60,7 +61,7 @@ def outputs(path):
 )
 def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, runs):
     # TRPO is trained for the comparison alone: the other two that can show it only load what is stored.
-    given = {"trpo_agents": 0} if name[:2] in ("02", "04") else {}
+    given = {"02": {"trpo_agents": 0}, "04": {"trpo_agents": 0}, "05": {"trpo_agents": 1}}.get(name[:2], {})
     path = rerun.run_notebook(name, given, scale="smoke", output=tmp_path / "out.ipynb")
     text, drawn = outputs(path)
     assert drawn == figures
@@ -72,7 +73,8 @@ def test_a_notebook_shows_what_its_runs_gave(name, study, figures, tmp_path, run
     records = []
     if name.startswith("05"):
         jobs = [job for job in jobs if job.system in ("Pendulum-v1", "CartPole-v0")]
-        records, missing = load_stored(paper_jobs("trpo", "smoke"), runs / "results")
+        baselines = [job for job in paper_jobs("trpo", "smoke") if job.agent == 0]
+        records, missing = load_stored(baselines, runs / "results")
         assert not missing
         records = list(records.values())
     frame = finals(run(jobs, store=None, progress_bar=False) + records)
@@ -142,7 +144,7 @@ def test_a_notebooks_defaults_are_the_papers_and_stored(path, monkeypatch):
         return gather(jobs, workers)
 
     monkeypatch.setattr(notebook, "gather", look)
-    monkeypatch.setattr(notebook, "run", lambda missing, **_: pytest.fail(f"not stored: {missing[:3]}"))
+    monkeypatch.setattr(runner, "compute_all", lambda missing, *_: pytest.fail(f"not stored: {missing[:3]}"))
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"][:2]
     exec("\n".join(cells).replace("figures.use_svg()", ""), {})
     declared = {job for study in ("xi", "long", "trpo", "ablation") for job in paper_jobs(study)}
@@ -184,7 +186,12 @@ def test_bad_parameters_are_refused_before_anything_runs(arguments, complaint, m
 
 def test_what_differs_from_the_published_run_is_shown(monkeypatch, capsys, tmp_path):
     ran = []
-    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *given, **_: ran.append(given))
+
+    def execute(*given, **_):
+        ran.append(given)
+        Path(given[1]).touch()
+
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", execute)
     main(["run", "01", "-p", "xis", "[0, 4, 40]", "-p", "agents", "2", "--output", str(tmp_path / "out.ipynb")])
     ((_, _, parameters),) = ran
     assert parameters == {"xis": [0, 4, 40], "agents": 2}

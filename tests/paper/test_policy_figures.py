@@ -77,13 +77,30 @@ def test_a_map_reaches_from_end_to_end_of_its_variables():
     assert figure.axes[0].get_xlabel() == "$x$"  # it has no unit
 
 
+def test_the_two_links_have_a_map_over_an_angle_and_paths_upon_it():
+    policy = SPAQL("Acrobot-v1", xi=4, seed=0, horizon=50).learn(5, 1).policy
+    figure = figures.policy_map(policy, "theta_1", "theta_1_dot")
+    assert figure.axes[0].images[0].get_extent() == pytest.approx([-np.pi, np.pi, -4 * np.pi, 4 * np.pi])
+    assert figure.axes[0].get_xlabel() == r"$\theta_1$ (rad)"
+    (path,) = trajectories(policy.tree(), "Acrobot-v1", [[0.1, -0.2, 0.3, 0.4]])
+    assert path[0] == pytest.approx([np.cos(0.1), np.sin(0.1), np.cos(0.2), -np.sin(0.2), 0.3, 0.4], abs=1e-6)
+    figures.phase_portrait(policy, [path], "theta_1", "theta_1_dot").canvas.draw()
+
+
+def test_a_car_starts_with_the_speed_it_is_given():
+    for system in ("MountainCar-v0", "MountainCarContinuous-v0"):
+        policy = SPAQL(system, xi=4, seed=0).policy
+        (path,) = trajectories(policy.tree(), system, [[-0.3, 0.05]])
+        assert path[0] == pytest.approx([-0.3, 0.05], abs=1e-6)
+
+
 def test_a_system_that_nobody_described_has_plain_names():
-    policy = SPAQL("Acrobot-v1", xi=4, seed=0).policy
-    figure = figures.policy_map(policy, "observation_0", "observation_5", limits={"observation_5": (-2, 3)})
+    policy = SPAQL("Drift-v0", xi=4, seed=0).policy
+    figure = figures.policy_map(policy, "observation_0", "observation_1", limits={"observation_1": (-2, 3)})
     assert figure.axes[0].get_xlabel() == "observation_0"
     assert figure.axes[0].get_ylim() == (-2, 3)
     figures.draw_tree(policy.tree()).canvas.draw()
-    with pytest.raises(ValueError, match="observation_3"):
+    with pytest.raises(ValueError, match="observation_1"):
         figures.policy_map(policy, "theta", "observation_0")
 
 

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from spaql import SPAQLTS, archive
+from spaql import SPAQL, SPAQLTS, archive
 from spaql.paper.audit import robustness as robust
-from spaql.paper.audit.robustness import changed, run_network
+from spaql.paper.audit.robustness import changed, robustness, run_network
 from spaql.paper.figures import policies as figures
 from spaql.paper.frames import best
 from spaql.paper.runs import network as networks
@@ -229,6 +229,21 @@ def test_a_change_is_what_it_says_and_leaves_other_systems_alone():
             changed("Pendulum-v1", **options)
     with pytest.raises(ValueError, match="no pole or pendulum"):
         changed("MountainCar-v0", mass=2)
+
+
+def test_links_are_changed_as_rigid_bodies_are():
+    links, usual = changed("Acrobot-v1", mass=2.0, length=3.0).unwrapped, make_env("Acrobot-v1").unwrapped
+    assert (links.LINK_MASS_1, links.LINK_MASS_2) == (2.0, 2.0)
+    assert (links.LINK_LENGTH_1, links.LINK_COM_POS_1, links.LINK_COM_POS_2) == (3.0, 1.5, 1.5)
+    assert links.LINK_MOI == 18 * usual.LINK_MOI  # m l²
+    assert usual.LINK_MASS_1 == 1.0
+
+
+def test_what_has_no_pole_is_tried_with_noise_alone():
+    tree = SPAQL("MountainCar-v0", xi=1, seed=0).policy.tree()
+    frame = robustness({"tree": tree}, "MountainCar-v0", noises=(0, 0.01), episodes=5, horizon=30)
+    assert list(frame.change) == ["noise", "noise"]
+    assert list(frame["mean"]) == [-30, -30]
 
 
 @same_sines

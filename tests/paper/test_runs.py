@@ -134,9 +134,15 @@ BAD_GRIDS = [
     ({"rules": "mine"}, "rules"),
     ({"xis": []}, "nothing to run"),
     ({"systems": "CartPole-v0"}, "systems must be a list"),
-    ({"algorithms": ["SPAQL-TS"], "systems": ["Acrobot-v1"]}, "needs a reference state"),
-    ({"algorithms": ["TRPO"], "systems": ["MountainCar-v0"]}, "TRPO runs on Pendulum-v1 and CartPole-v0"),
+    ({"algorithms": ["SPAQL-TS"], "systems": ["Drift-v0"]}, "needs a reference state"),
+    ({"algorithms": ["TRPO"], "systems": ["Drift-v0"]}, "TRPO runs on registered systems"),
 ]
+
+
+def test_tuned_settings_are_only_those_that_are_published():
+    with pytest.raises(ValueError, match="publishes settings of TRPO for .*Acrobot-v1.*, not for spaql/Pendulum-v0"):
+        make_jobs(["TRPO tuned"], ["spaql/Pendulum-v0"], [0], agents=1, iterations=1, evaluations=1)
+    assert make_jobs(["TRPO"], ["spaql/Pendulum-v0"], [0], agents=1, iterations=1, evaluations=1)
 
 
 @pytest.mark.faults("input", len(BAD_GRIDS))

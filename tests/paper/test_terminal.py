@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -73,7 +74,7 @@ def test_a_process_with_another_encoding_prints(encoding):
 @pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_run_says_what_differs_in_any_encoding(encoding, monkeypatch, tmp_path):
-    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda *_, **__: None)
+    monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda path, output, *_, **__: Path(output).touch())
     shown = printed(
         ["run", "01", "-p", "xis", "[0, 4]", "--output", str(tmp_path / "out.ipynb")], encoding, monkeypatch
     )

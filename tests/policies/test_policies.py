@@ -268,7 +268,7 @@ def test_policies_of_any_environment():
     assert "observation_0" in export_text(tree)
     with pytest.raises(ValueError, match="one number"):
         export_python(tree)
-    policy = SPAQL("Acrobot-v1", xi=1).policy
+    policy = SPAQL("Drift-v0", xi=1).policy
     assert policy.table().label[0] == "0 or 1 or 2"
     assert export_text(policy.tree()) == "|--- action: 1\n"
 

@@ -1,6 +1,8 @@
 """Policies under changed masses, lengths and noise: trees beside the network of a trained TRPO agent."""
 
+import copy
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 
 import gymnasium as gym
@@ -12,9 +14,9 @@ from spaql.checks import check_integer, check_number, check_seed
 from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.network import Network
 from spaql.policies.interval import paper_interval
-from spaql.policies.play import run_tree, world_of
+from spaql.policies.play import first_states, run_tree, world_of
 from spaql.policies.tree import Tree
-from spaql.systems import episode_limit, make_env, space_of, system_of
+from spaql.systems import episode_limit, horizon_of, make_env, space_of, system_of
 
 
 def run_network(
@@ -23,7 +25,7 @@ def run_network(
     starts: np.ndarray,
     rng: np.random.Generator,
     noise: ArrayLike = 0.0,
-    horizon: int = 200,
+    horizon: int | None = None,
 ) -> np.ndarray:
     """Return the sums of rewards of an episode from each row of `starts`: the counterpart of `play.run_tree`."""
     space = space_of(env)
@@ -34,6 +36,7 @@ def run_network(
     actions, rewards, over = np.zeros((count, 1)), np.zeros(count), np.zeros(count, bool)
     total = np.zeros(count)
     world.call(begin_batch, starts, states, observations)
+    horizon = horizon_of(env, horizon)
     for _ in range(min(horizon, episode_limit(env) or horizon)):
         if over.all():
             break
@@ -45,32 +48,37 @@ def run_network(
     return total
 
 
-def changed(system: str, mass: float = 1.0, length: float = 1.0) -> gym.Env:
+def changed(system: str | gym.Env, mass: float = 1.0, length: float = 1.0) -> gym.Env:
     """Return a system with another pole or pendulum.
 
     Parameters
     ----------
     system
-        A Gymnasium id.
+        A Gymnasium id, or an environment, which is not changed itself.
     mass, length
         Factors on the mass and on the length of the pole (the cart stays the same) or of the pendulum.
     """
-    env = make_env(system)
+    env = copy.deepcopy(make_env(system))
     mass, length = check_number("mass", mass, above=0.0), check_number("length", length, above=0.0)
     known = system_of(env)
     if known is None or known.vary is None:
-        raise ValueError(f"{system} has no pole or pendulum whose mass and length could be changed")
+        raise ValueError(
+            f"{system} has no pole or pendulum whose mass and length could be changed: "
+            "give variants={name: environment} instead"
+        )
     known.vary(env, mass, length)
     return env
 
 
 def robustness(
     policies: Mapping[str, Tree | Network],
-    system: str,
+    system: str | gym.Env,
     factors: Iterable[float] = (0.5, 0.75, 1, 1.5, 2),
     noises: Iterable[float] = (0, 0.01, 0.02, 0.05, 0.1, 0.2),
     episodes: int = 1000,
     seed: int | np.random.SeedSequence = 0,
+    variants: Mapping[str, gym.Env] | None = None,
+    horizon: int | None = None,
 ) -> pd.DataFrame:
     """Return the returns of policies on a system that is not quite the one they were made for.
 
@@ -82,9 +90,10 @@ def robustness(
     policies
         Trees and networks, by name.
     system
-        The Gymnasium id of the system they are for.
+        The system they are for: a Gymnasium id, or an environment.
     factors
-        By which the mass and, separately, the length of the pole or pendulum are multiplied.
+        By which the mass and, separately, the length of the pole or pendulum are multiplied; a system that has none is
+        tried with noise alone.
     noises
         Standard deviations of the Gaussian noise added to what the policy sees of every observed variable at every
         step, in the variable's own unit: 0.1 is 0.1 m, 0.1 m/s, 0.1 rad and 0.1 rad/s for the cart and its pole; 0.1
@@ -93,12 +102,16 @@ def robustness(
         For each number.
     seed
         Of the first states and of the noise.
+    variants
+        Other environments to play instead of changed masses and lengths, by the name of the change; trees play any.
+    horizon
+        The greatest length of an episode; the environment's own limit if not given.
 
     Returns
     -------
     frame
-        One row per policy, change ("mass", "length", "noise") and value, with the mean return and the ends of its
-        interval (`mean`, `low`, `high`).
+        One row per policy, change ("mass", "length", "noise" or a variant's name) and value (NaN for a variant), with
+        the mean return and the ends of its interval (`mean`, `low`, `high`).
 
     Examples
     --------
@@ -106,20 +119,23 @@ def robustness(
     >>> policies = {"full": policy.tree(), "small": policy.simplify(target=195).tree, "TRPO": trpo_network(job)}
     >>> robustness(policies, "CartPole-v0").pivot(index=["change", "value"], columns="policy", values="mean")
     """
-    usual = make_env(system)
+    usual, episodes = make_env(system), check_integer("episodes", episodes, at_least=2)
     first, noisy = check_seed(seed).spawn(2)
-    world = world_of(usual, space_of(usual))
-    starts = world.draw(np.random.default_rng(first), check_integer("episodes", episodes, at_least=2))
-    factored = list(itertools.product(("mass", "length"), factors))
-    cases = [(change, factor, changed(system, **{change: factor}), 0.0) for change, factor in factored]
+    cases: list[tuple[str, float, gym.Env, float]] = []
+    if variants is not None:
+        cases += [(change, math.nan, make_env(env), 0.0) for change, env in variants.items()]
+    elif (known := system_of(usual)) is not None and known.vary is not None:
+        factored = itertools.product(("mass", "length"), factors)
+        cases += [(change, factor, changed(system, **{change: factor}), 0.0) for change, factor in factored]
     cases += [("noise", noise, usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
     rows = []
     for name, policy in policies.items():
         for change, value, env, noise in cases:
+            starts = first_states(env, space_of(env), np.random.default_rng(first), episodes)
             rng = np.random.default_rng(noisy)
             if isinstance(policy, Network):
-                rewards = run_network(policy, env, starts, rng, noise)
+                rewards = run_network(policy, env, starts, rng, noise, horizon)
             else:
-                rewards = run_tree(policy, env, starts, rng, noise=noise).rewards
+                rewards = run_tree(policy, env, starts, rng, noise=noise, horizon=horizon).rewards
             rows.append((name, change, float(value), *map(float, paper_interval(rewards))))
     return pd.DataFrame(rows, columns=["policy", "change", "value", "mean", "low", "high"])

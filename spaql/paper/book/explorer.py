@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.frames import best
+from spaql.paper.runs.job import make_agent
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import run
@@ -22,11 +23,20 @@ from spaql.policies.play import evaluate
 from spaql.policies.policy import Policy
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
 from spaql.spaces import to_box
-from spaql.systems import compiled_world, make_env, solved_at, system_of, title
+from spaql.systems import compiled_world, episode_limit, make_env, solved_at, system_of, title
 
 SEED = 1000  # of the episodes whose mean return the page shows
 
-SYSTEMS = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")  # that the book shows, in its order
+SYSTEMS = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")  # of the paper, in the page's order
+
+# Systems that the paper does not have, and the ξ of the policies trained for the page alone: a look, not an experiment.
+OTHERS: dict[str, dict[str, float]] = {
+    "CartPole-v1": {"SPAQL-TS": 20, "SPAQL": 20},
+    "MountainCar-v0": {"SPAQL": 1},
+    "MountainCarContinuous-v0": {"SPAQL-TS": 4},
+    "Acrobot-v1": {"SPAQL-TS": 20, "SPAQL": 0.4},
+}
+ITERATIONS, EVALUATIONS = 1000, 20  # of their training
 
 
 class Shown(NamedTuple):
@@ -57,6 +67,30 @@ def paper_policies(**running: Any) -> list[Shown]:
     return shown
 
 
+def other_policies(iterations: int = ITERATIONS) -> list[Shown]:
+    """Return policies for the systems that the paper does not have, trained here and now, with episodes of full length.
+
+    Parameters
+    ----------
+    iterations
+        Of the training.
+    """
+    shown = []
+    for system, xis in OTHERS.items():
+        for algorithm, xi in xis.items():
+            agent = make_agent(algorithm, system, xi, seed=SEED, horizon=steps_of(system))
+            shown.append(Shown(system, algorithm, agent.learn(iterations, EVALUATIONS).policy))
+    return shown
+
+
+def steps_of(system: str) -> int:
+    """Return how many steps an episode of a system has at most."""
+    limit = episode_limit(make_env(system))
+    if limit is None:
+        raise ValueError(f"the explorer plays episodes that end: register {system} with max_episode_steps")
+    return limit
+
+
 def write_policies(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
     """Write policies to a file of JavaScript that the page loads beside `explorer.js`.
 
@@ -65,11 +99,11 @@ def write_policies(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
     path
         The file, `policies.js` in the folder of the page.
     shown
-        The policies, see `paper_policies`.
+        The policies, see `paper_policies` and `other_policies`.
 
     Examples
     --------
-    >>> write_policies("book/explorer/policies.js", paper_policies())
+    >>> write_policies("book/explorer/policies.js", [*paper_policies(), *other_policies()])
     """
     shown = list(shown)
     data = {
@@ -107,7 +141,7 @@ def describe_system(system: str) -> dict[str, Any]:
         "action_unit": names.action_unit,
         "choices": list(names.choices),
         "action_range": action_range(names),
-        "steps": int(env.spec.max_episode_steps),
+        "steps": steps_of(system),
     }
 
 
@@ -139,7 +173,7 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     leaf = branches.feature == LEAF
     left = branches.left.copy()
     left[leaf] = np.arange(leaf.sum())  # a leaf's row
-    rewards = evaluate(tree, item.system, 1000, seed=SEED)
+    rewards = evaluate(tree, item.system, 1000, seed=SEED, horizon=steps_of(item.system))
     return {
         "system": item.system,
         "title": item.title,

@@ -4,16 +4,14 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 """
 
 import contextlib
-import os
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from spaql.paper.runs import provenance as origin
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
-from spaql.paper.runs.runner import load_stored, run
+from spaql.paper.runs.runner import run
 from spaql.paper.runs.store import load_origin
 from spaql.paper.studies import SEED, make_jobs, scale_of
 from spaql.paper.tables.results import groups_frame
@@ -21,14 +19,6 @@ from spaql.paper.tables.table import Table
 from spaql.rules import RULES
 
 STARTED = time.perf_counter()
-
-
-def own_store() -> Path:
-    """Return the folder in which runs with other parameters than the published ones are kept.
-
-    The environment variable SPAQL_RUNS names another one than _build/runs.
-    """
-    return Path(os.environ.get("SPAQL_RUNS", (origin.repository() or Path()) / "_build" / "runs")) / "results"
 
 
 def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
@@ -41,11 +31,7 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     workers
         How many to compute at a time; 0 for one per core.
     """
-    jobs = list(jobs)
-    published, missing = load_stored(jobs, origin.default_store(), repair=False)
-    computed = run(missing, workers=workers or None, store=own_store()) if missing else []
-    records = published | {record.job: record for record in computed}
-    return [records[job] for job in jobs]
+    return run(jobs, workers=workers or None)
 
 
 def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
@@ -118,7 +104,7 @@ def named_rules(records: Iterable[Record]) -> str:
 
 def stored_source(job: Job) -> dict:
     """Return the provenance of the stored record that `gather` returned, published or not."""
-    for store in (origin.default_store(), own_store()):
+    for store in (origin.default_store(), origin.own_store()):
         with contextlib.suppress(FileNotFoundError, Damaged):
             return load_origin(store, job)
     raise FileNotFoundError(f"{job} is not stored")

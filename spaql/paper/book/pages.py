@@ -5,6 +5,7 @@ Pages write `{{ name }}` where one of them goes.  Nothing is computed here, only
 
 import importlib.metadata
 import inspect
+import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,15 +20,16 @@ from spaql.paper.bench import markdown
 from spaql.paper.book import home
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
+from spaql.paper.runs import provenance
 from spaql.paper.runs import trpo_settings as baseline
 from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LEARNERS, LONG_RUNS, XI_STUDY, paper_jobs
+from spaql.paper.studies import LEARNERS, LONG_RUNS, TRPO_RUNS, XI_STUDY, paper_jobs
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
-from spaql.systems import title
+from spaql.systems import episode_limit, make_env, title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
@@ -151,11 +153,13 @@ def defaults_text() -> str:
 
 
 def trpo_settings() -> Table:
-    """Return TRPO's settings."""
+    """Return TRPO's settings on the paper's systems."""
+    limits = {system: episode_limit(make_env(system)) or 0 for system in TRPO_RUNS.systems}
     columns = {
-        f"{algorithm}, {title(system)}": {name: str(value) for name, value in settings.items()}
-        for algorithm, systems in baseline.SETTINGS.items()
-        for system, settings in systems.items()
+        f"{algorithm}, {title(system)}": {
+            name: str(value) for name, value in baseline.settings_of(algorithm, system, steps).items()
+        }
+        for algorithm, (system, steps) in itertools.product(provenance.TRPO, limits.items())
     }
     frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
     return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)

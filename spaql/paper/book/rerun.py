@@ -1,14 +1,17 @@
 """`spaql run`: papermill with its parameters checked first."""
 
 import ast
+import datetime
 import difflib
+import itertools
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spaql.checks import MOST, check_integer, is_finite
+from spaql.checks import MOST, check_integer, check_number, is_finite
 from spaql.paper.runs.provenance import repository
 from spaql.paper.studies import scale_changes
 from spaql.rules import check_rules
@@ -21,6 +24,9 @@ except ImportError as error:
     raise ImportError("running a notebook needs papermill: pip install 'spaql[book]'") from error
 
 logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
+
+
+LEAST = {"agents of each cell of the ablation": 2}  # of parameters that need more than one, by their help
 
 
 class Refused(ValueError):
@@ -43,7 +49,11 @@ def find_notebook(name: str) -> Path:
     if path.suffix == ".ipynb":
         raise Refused(f"there is no file {name}")
     root = repository()
-    known = sorted((root / "notebooks").glob("*.ipynb")) if root else []
+    if root is None:
+        raise Refused(
+            f"there is no file {name}, and no repository here whose notebooks it could name: call this in one"
+        )
+    known = sorted((root / "notebooks").glob("*.ipynb"))
     found = [known_path for known_path in known if known_path.stem.startswith(name)]
     if len(found) == 1:
         return found[0]
@@ -105,10 +115,13 @@ def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
         raise Refused(f"parameter {name} must be {words}, not {value!r} ({like['help']})")
     try:
         if like["type"] == "int":
-            least = 1 if like["default"] > 0 and not name.startswith("trpo") else 0
+            least = LEAST.get(like["help"], 1 if like["default"] > 0 and not name.startswith("trpo") else 0)
             check_integer(name, value, least, at_most=2**63 - 1 if name == "seed" else MOST)
         if name == "rules":
             check_rules(value)
+        if name == "xis" or name.startswith("xi_"):
+            for xi in value if isinstance(value, list) else [value]:
+                check_number(name, xi, at_least=0.0)
     except ValueError as error:
         raise Refused(str(error)) from error
     return value
@@ -150,7 +163,8 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
     scale
         "paper", "quick" or "smoke": what is not given is set for that scale.
     output
-        Where to write the executed notebook; a file beside the book if not given.
+        Where to write the executed notebook; a new file beside the book if not given.  It is replaced only when all
+        cells have run; otherwise what was done is beside it, as "-failed".
     """
     path = find_notebook(name)
     check_kernel(path)
@@ -166,12 +180,24 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
         print(pd.DataFrame(different).to_string(index=False))
     else:
         print(f"{path.stem} with the parameters of the published run")
-    output = output or (repository() or Path()) / "_build" / "runs" / f"{path.stem}.ipynb"
+    output = output or own_output(path)
     output.parent.mkdir(parents=True, exist_ok=True)
+    failed = output.with_stem(f"{output.stem}-failed")  # until it is complete
     try:
-        papermill.execute_notebook(str(path), str(output), parameters, cwd=str(path.parent), progress_bar=True)
+        papermill.execute_notebook(
+            str(path), str(failed), parameters, cwd=str(path.parent), progress_bar=True, stderr_file=sys.stderr
+        )
     except papermill.PapermillExecutionError as error:
         raise Refused(
-            f"a cell of {path.name} failed ({error.ename}: {error.evalue}); what was done until then is in {output}"
+            f"a cell of {path.name} failed ({error.ename}: {error.evalue}); what was done until then is in {failed}"
         ) from error
+    failed.replace(output)
     return output
+
+
+def own_output(path: Path) -> Path:
+    """Return a file that no run has written, for the executed notebook."""
+    now = datetime.datetime.now().strftime("%Y-%m-%dT%H%M%S")
+    folder = (repository() or Path()) / "_build" / "runs"
+    names = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
+    return next(file for name in names if not (file := folder / f"{path.stem}-{now}{name}.ipynb").exists())

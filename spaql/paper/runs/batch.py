@@ -21,5 +21,6 @@ def step_batch(world, states, actions, observations, rewards, over):
     for i in range(len(states)):
         rewards[i] = 0.0
         if not over[i]:
-            rewards[i], over[i] = move(world.constants, states[i], actions[i])
+            reward, over[i] = move(world.constants, states[i], actions[i])
+            rewards[i] = reward * world.scale + world.shift
         observe(world.constants, states[i], observations[i])

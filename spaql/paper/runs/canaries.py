@@ -143,8 +143,7 @@ def trpo_canaries() -> dict[str, Callable[[], str]]:
 
     jobs = [
         Job(algorithm, system, 0.0, 1, 1, seed=1, agent=0, fresh=EPISODES, record=True)
-        for algorithm, systems in trpo.SETTINGS.items()
-        for system in systems
+        for algorithm, system in itertools.product(provenance.TRPO, ("Pendulum-v1", "CartPole-v0"))
     ]
 
     def run(job: Job) -> str:

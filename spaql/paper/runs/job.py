@@ -5,12 +5,12 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Callable
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.agent import Agent, Shared
+from spaql.agent import Agent
 from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
 from spaql.rules import HISTORY, RULES, Rules
 from spaql.systems import make_env
@@ -39,6 +39,7 @@ class Job:
     fresh: int = FRESH
     record: bool = False  # keep an episode and the fresh rewards
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
+    parameters: tuple[tuple[str, Any], ...] = ()  # others of the agent, by name, in the order of their names
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""
@@ -51,6 +52,8 @@ class Job:
             found["rules"] = {
                 name: choice for name, choice in self.rules._asdict().items() if choice != Rules._field_defaults[name]
             }
+        if "parameters" in found:
+            found["parameters"] = dict(self.parameters)
         return found | {"xi": float(self.xi)}
 
     def identity(self) -> str:
@@ -60,11 +63,22 @@ class Job:
     @classmethod
     def parse(cls, named: dict[str, Any]) -> "Job":
         """Return the job of fields by name."""
-        return cls(**named | {"rules": Rules(**named.get("rules", {}))})
+        given = named.get("parameters") or {}
+        given = json.loads(given) if isinstance(given, str) else given
+        return cls(**named | {"rules": Rules(**named.get("rules", {})), "parameters": frozen(given)})
 
     def group(self) -> "Job":
         """Return the first job of those that differ from this one in their agent alone."""
         return dataclasses.replace(self, agent=0)
+
+
+def frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return parameters as a job holds them: sorted, and with tuples for lists."""
+
+    def fixed(value: Any) -> Any:
+        return tuple(map(fixed, value)) if isinstance(value, list | tuple | np.ndarray) else value
+
+    return tuple(sorted((name, fixed(value)) for name, value in parameters.items()))
 
 
 class Record(NamedTuple):
@@ -100,10 +114,10 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     return learning, evaluation
 
 
-def make_agent(algorithm: str, system: str, xi: float, **shared: Unpack[Shared]) -> Agent:
+def make_agent(algorithm: str, system: str, xi: float, **parameters: Any) -> Agent:
     """Return an untrained agent of an algorithm, by its name; Random has no ξ."""
     own = {} if algorithm == "Random" else {"xi": xi}
-    return ALGORITHMS[algorithm](system, **own, **shared)
+    return ALGORITHMS[algorithm](system, **own, **parameters)
 
 
 def untrained(job: Job) -> Agent:
@@ -111,7 +125,8 @@ def untrained(job: Job) -> Agent:
     learning, _ = seeds(job)
     env_seed = int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])
     shared = env_seed if job.starts == "shared" else None
-    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared)
+    others = dict(job.parameters)
+    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared, **others)
 
 
 def compute(job: Job) -> Record:

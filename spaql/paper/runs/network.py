@@ -17,6 +17,7 @@ from spaql.paper.runs.store import load_record
 log = logging.getLogger(__name__)
 
 FORMAT, VERSION = "policy network", 1
+CLIP = 10.0  # how many standard deviations from the mean a normalised observation is at most, as in SB3
 
 
 class Network(NamedTuple):
@@ -30,17 +31,21 @@ class Network(NamedTuple):
         One vector per layer.
     low, high
         Bounds of the continuous actions; empty for discrete ones, for each of which the network has an output.
+    mean, deviation
+        Of the observations it trained on, if it sees them normalised; empty if it sees them as they are.
     """
 
     kernels: tuple[np.ndarray, ...]
     biases: tuple[np.ndarray, ...]
     low: np.ndarray
     high: np.ndarray
+    mean: np.ndarray = np.zeros(0)
+    deviation: np.ndarray = np.zeros(0)
 
     @property
     def weights(self) -> int:
         """How many numbers the actions are computed with."""
-        return sum(array.size for array in (*self.kernels, *self.biases))
+        return sum(array.size for array in (*self.kernels, *self.biases, self.mean, self.deviation))
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
@@ -53,6 +58,8 @@ class Network(NamedTuple):
         outputs = np.asarray(observation, np.float32)
         if np.isnan(outputs).any():
             raise ValueError("the observations contain NaN; expected numbers")
+        if self.mean.size:
+            outputs = np.clip((outputs - self.mean) / self.deviation, -CLIP, CLIP).astype(np.float32)
         last = len(self.kernels) - 1
         for i, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
             outputs = outputs @ kernel + bias
@@ -69,7 +76,10 @@ def network_of(agent: Any) -> Network:
     ]
     bounds = [getattr(agent.action_space, name, np.zeros(0, np.float32)) for name in ("low", "high")]
     kernels = tuple(np.ascontiguousarray(layer["weight"].T) for layer in arrays)
-    return Network(kernels, tuple(layer["bias"] for layer in arrays), *bounds)
+    moments = []
+    if (normal := agent.get_vec_normalize_env()) is not None:
+        moments = [normal.obs_rms.mean.copy(), np.sqrt(normal.obs_rms.var + normal.epsilon)]
+    return Network(kernels, tuple(layer["bias"] for layer in arrays), *bounds, *moments)
 
 
 def train_network(job: Job) -> tuple[Network, np.ndarray]:
@@ -141,6 +151,8 @@ def save_network(path: Path, job: Job, network: Network, same: bool | None) -> N
         "provenance": provenance.origin_of(job),
     }
     arrays = {"low": network.low, "high": network.high}
+    if network.mean.size:
+        arrays |= {"mean": network.mean, "deviation": network.deviation}
     for i, (kernel, bias) in enumerate(zip(network.kernels, network.biases, strict=True)):
         arrays |= {f"kernel_{i}": kernel, f"bias_{i}": bias}
     archive.write(path, header, arrays)
@@ -157,7 +169,8 @@ def load_network(path: Path, job: Job) -> Network:
             for name in ("kernel", "bias")
         )
         low, high = (archive.check_array(arrays, name, np.float32) for name in ("low", "high"))
-        network = Network(kernels, biases, low, high)
+        moments = (archive.check_array(arrays, name, float) for name in ("mean", "deviation") if name in arrays)
+        network = Network(kernels, biases, low, high, *moments)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     if stored != job:

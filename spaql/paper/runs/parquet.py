@@ -38,6 +38,7 @@ JOB = {
     "fresh": pa.int64(),
     "record": pa.bool_(),
     "starts": pa.string(),
+    "parameters": pa.string(),  # JSON
 }
 
 HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}
@@ -188,6 +189,7 @@ def encode(stored: Iterable[Stored]) -> pa.Table:
     for record, origin in stored:
         job = record.job
         row: dict[str, Any] = {name: getattr(job, name) for name in JOB} | {"rules": job.rules._asdict()}
+        row["parameters"] = json.dumps(dict(job.parameters)) if job.parameters else None
         row |= {f"history_{name}": record.history[name] for name in COLUMNS}
         row |= {"fresh_moments": record.fresh, "fresh_rewards": record.rewards}
         row |= dict.fromkeys(EPISODE)

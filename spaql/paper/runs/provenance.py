@@ -25,14 +25,25 @@ NUMERICS = {"spaql": 1, "trpo": 1, "policies": 1}
 
 
 def repository() -> Path | None:
-    """Return the repository this package runs from, or None if it is installed elsewhere."""
-    root = Path(__file__).parents[3]
-    return root if (root / "results").is_dir() and (root / "notebooks").is_dir() else None
+    """Return the repository this package runs from, or the one that the current folder is in, or None."""
+    parts = ("results", "notebooks", "spaql")
+    for root in (Path(__file__).parents[3], Path.cwd(), *Path.cwd().parents):
+        if all((root / part).is_dir() for part in parts):
+            return root
+    return None
 
 
 def default_store() -> Path:
     """Return the folder of the stored results: the repository's, or one in the current folder."""
     return (repository() or Path()) / "results"
+
+
+def own_store() -> Path:
+    """Return the folder in which runs with other parameters than the published ones are kept.
+
+    The environment variable SPAQL_RUNS names another one than _build/runs.
+    """
+    return Path(os.environ.get("SPAQL_RUNS", (repository() or Path()) / "_build" / "runs")) / "results"
 
 
 def family(job: Job) -> str:

@@ -1,13 +1,16 @@
 """Running agents: on threads of one machine, on processes for TRPO, or on a Dask cluster."""
 
+import dataclasses
+import functools
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pandas as pd
 
 from spaql import archive
@@ -22,34 +25,41 @@ from spaql.paper.runs.store import load_record, read_packed, record_path, save_r
 from spaql.paper.studies import SEED, make_jobs
 from spaql.progress import progress
 from spaql.rules import Rules
+from spaql.systems import compiled_world, make_env, space_of
+
+FRESH_INTERPRETED = 100  # episodes for a fresh evaluation at Python's speed
 
 log = logging.getLogger(__name__)
 
 
 def run_grid(
     algorithms: Iterable[str],
-    systems: Iterable[str],
+    systems: Iterable[str | Callable[[], gym.Env]],
     xis: Iterable[float],
     agents: int = 20,
     iterations: int = 100,
     evaluations: int = 20,
     seed: int = SEED,
     rules: str | Rules = "paper",
-    fresh: int = FRESH,
+    fresh: int | None = None,
     store: str | os.PathLike | None = None,
-    **running: Any,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    progress_bar: bool = True,
+    **parameters: Any,
 ) -> pd.DataFrame:
     """Run every algorithm on every system with every ξ, and return the histories.
 
-    The frame has one row per iteration of an agent.  The systems' horizon, slopes and reference states are the paper's;
-    for others train the agents themselves.
+    The frame has one row per iteration of an agent.  Registered systems run on threads, other environments on
+    processes of their own, which import them again.
 
     Parameters
     ----------
     algorithms
         Of "Random", "AQL", "SPAQL", "SPAQL-TS", "TRPO" and "TRPO tuned".
     systems
-        Gymnasium ids.
+        Gymnasium ids, `"module:id"` for those that a module of yours registers, or functions of such a module that
+        make an environment.
     xis
         Values of ξ.
     agents, iterations, evaluations
@@ -60,19 +70,26 @@ def run_grid(
     rules
         As for the agents.
     fresh
-        Episodes each trained agent is evaluated on afresh; `finals(run(make_jobs(...)))` shows what they gave.
+        Episodes each trained agent is evaluated on afresh, 1,000 if not given, or 100 where they are not compiled;
+        `finals(run(make_jobs(...)))` shows what they gave.
     store
         A folder to keep results in and to load them from; none if not given.
-    running
-        `workers`, `scheduler`, `progress_bar`: see `run`.
+    workers, scheduler, progress_bar
+        See `run`.
+    parameters
+        Others of the agents, as `horizon`, `reference` or `bounds`: each goes to the algorithms that have it.
 
     Examples
     --------
     >>> frame = run_grid(["SPAQL"], ["CartPole-v0"], [0, 20], agents=5)
     >>> frame.groupby(["xi", "iteration"]).rewards.mean()
     """
-    jobs = make_jobs(algorithms, systems, xis, agents, iterations, evaluations, seed, rules, fresh)
-    return histories(run(jobs, store=store, **running))
+    jobs = make_jobs(
+        algorithms, systems, xis, agents, iterations, evaluations, seed, rules, fresh or FRESH, **parameters
+    )
+    if fresh is None:
+        jobs = [job if on_threads(job) else dataclasses.replace(job, fresh=FRESH_INTERPRETED) for job in jobs]
+    return histories(run(jobs, workers, scheduler, store, progress_bar))
 
 
 def run(
@@ -96,17 +113,24 @@ def run(
     scheduler
         The address of a Dask scheduler, to compute on its cluster instead.
     store
-        The folder of stored results; the repository's if not given, none if None.
+        The folder of stored results, none if None.  If not given, the repository's are loaded, and what is computed
+        is kept in _build/runs, never among them.
     progress_bar
         Show how far it is and how long it will take, on standard error.
     """
     jobs = list(jobs)
     if workers is not None:
         check_integer("workers", workers)
-    if store is not None:
-        store = Path(store) if store else provenance.default_store()
+    published: dict[Job, Record] = {}
+    wanted = jobs
+    if store == "":
+        published, wanted = load_stored(jobs, provenance.default_store(), repair=False)
+        store = provenance.own_store()
+    store = None if store is None else Path(store)
+    if store is not None and wanted:
         archive.sweep(store)
-    records, missing = load_stored(jobs, store)
+    records, missing = load_stored(wanted, store)
+    records |= published
     if missing:
         say_if_long(missing, workers or os.cpu_count() or 1, scheduler)
         bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
@@ -191,8 +215,26 @@ def compute_here(job: Job) -> tuple[Record, dict]:
 
         record = trpo.compute_trpo(job)
     else:
-        record = compute(job)
+        try:
+            record = compute(job)
+        except gym.error.UnregisteredEnv as error:
+            raise ValueError(
+                f"a process of its own does not know {job.system!r}: name it with the module that registers it, "
+                f"'module:{job.system}'"
+            ) from error
     return record, provenance.origin_of(job)
+
+
+def on_threads(job: Job) -> bool:
+    """Return whether an agent's work is machine code, which leaves Python's lock alone, so that threads suffice."""
+    return job.algorithm not in provenance.TRPO and is_compiled(job.system)
+
+
+@functools.cache
+def is_compiled(system: str) -> bool:
+    """Return whether a system runs as machine code."""
+    env = make_env(system)
+    return compiled_world(env, space_of(env)) is not None
 
 
 def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> Iterator[tuple[Record, dict]]:
@@ -205,11 +247,10 @@ def compute_all(jobs: list[Job], workers: int | None, scheduler: str | None) -> 
     workers = workers or os.cpu_count() or 1
     pool = ThreadPoolExecutor(workers)
     try:
-        compiled = [pool.submit(compute_here, job) for job in jobs if job.algorithm not in provenance.TRPO]
+        compiled = [pool.submit(compute_here, job) for job in jobs if on_threads(job)]
         yield from (future.result() for future in as_completed(compiled))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    # Compiled code leaves Python's lock alone, so threads suffice; TRPO is Python and needs processes.
-    interpreted = [job for job in jobs if job.algorithm in provenance.TRPO]
+    interpreted = [job for job in jobs if not on_threads(job)]
     if interpreted:
         yield from in_processes(compute_here, interpreted, workers)

@@ -29,7 +29,7 @@ FORMAT, VERSION = "stored record", 2
 
 def short_name(system: str) -> str:
     """Return the name of a system without its namespace, as folders and files have it."""
-    return system.rpartition("/")[2]
+    return system.rpartition("/")[2].replace(":", "-")
 
 
 def record_path(store: Path, job: Job) -> Path:

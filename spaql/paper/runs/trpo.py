@@ -1,5 +1,6 @@
 """TRPO agents of sb3-contrib on compiled environments; `trpo_settings` says how they differ from the paper's."""
 
+import math
 import time
 from typing import Any
 
@@ -8,9 +9,9 @@ import numpy as np
 
 from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record, record_episode, seeds
-from spaql.paper.runs.trpo_settings import SAMPLES, SETTINGS
+from spaql.paper.runs.trpo_settings import SAMPLES, settings_of
 from spaql.rules import HISTORY
-from spaql.systems import compiled_world, make_env, make_generator, space_of
+from spaql.systems import compiled_world, episode_limit, make_env, make_generator, space_of
 
 try:
     import torch
@@ -18,9 +19,17 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
-    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 except ImportError as error:
     raise ImportError("TRPO needs sb3-contrib and torch: pip install 'spaql[trpo]'") from error
+
+
+def limit_of(env_id: str) -> int:
+    """Return how many steps an episode has at most; TRPO learns from episodes that end."""
+    limit = episode_limit(make_env(env_id))
+    if limit is None:
+        raise ValueError(f"TRPO needs episodes that end: register {env_id} with max_episode_steps")
+    return limit
 
 
 class CompiledVecEnv(VecEnv):
@@ -31,14 +40,14 @@ class CompiledVecEnv(VecEnv):
 
     def __init__(self, env_id: str, n_envs: int, seed: int):
         self._env = make_env(env_id)
-        self.limit = self._env.spec.max_episode_steps
+        self.limit = limit_of(env_id)
         space = space_of(self._env)
         world = compiled_world(self._env, space)
         if world is None:
             raise ValueError(f"{env_id} has no compiled system: register one, or train on Stable-Baselines3's own")
         self._world, dimensions = world, len(space.centre)
         self._states = np.zeros((n_envs, world.system.numbers))
-        self._observations = np.zeros((n_envs, dimensions), np.float32)
+        self._observations = np.zeros((n_envs, dimensions), self._env.observation_space.dtype)
         self._rewards, self._fell = np.zeros(n_envs), np.zeros(n_envs, bool)
         self._returns, self._steps = np.zeros(n_envs), np.zeros(n_envs, np.int64)
         self._rngs: list[np.random.Generator] = []
@@ -115,21 +124,24 @@ class Returns(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         finished = self.training_env.finished
-        # An iteration in which no episode ends (2 environments, 512 steps: not here) repeats the last mean.
-        self.means.append(float(np.mean(finished)) if finished else self.means[-1])
+        # An iteration in which no episode ends repeats the last mean; with the settings above there is none.
+        self.means.append(float(np.mean(finished)) if finished else (self.means or [math.nan])[-1])
         finished.clear()
 
 
 def make_trpo(env: VecEnv, algorithm: str, system: str, seed: int) -> TRPO:
     """Return an untrained TRPO agent with the settings of `algorithm`."""
-    settings = {key: value for key, value in SETTINGS[algorithm][system].items() if key != "n_envs"}
+    settings = dict(settings_of(algorithm, system, limit_of(system)))
+    settings.pop("n_envs")
+    if settings.pop("normalize", False):
+        env = VecNormalize(env, gamma=settings.get("gamma", 0.99))  # the agent's own, as in rl-baselines3-zoo
     torch.set_num_threads(1)
     return TRPO("MlpPolicy", env, seed=seed, device="cpu", **settings)
 
 
 def train_trpo(job: Job) -> tuple[TRPO, Returns]:
     """Return a trained TRPO agent, and the returns it met on the way."""
-    settings = SETTINGS[job.algorithm][job.system]
+    settings = settings_of(job.algorithm, job.system, limit_of(job.system))
     env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
     env = CompiledVecEnv(job.system, settings["n_envs"], env_seed)
     agent = make_trpo(env, job.algorithm, job.system, agent_seed)
@@ -146,11 +158,13 @@ def train_trpo(job: Job) -> tuple[TRPO, Returns]:
 class Player:
     """A trained agent that plays as it trained: with gSDE it draws its noise anew every `sde_sample_freq` steps.
 
-    SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.
+    SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.  An agent
+    that trained on normalised observations gets them normalised here, as they were at the end of its training.
     """
 
     def __init__(self, agent: TRPO):
         self._agent, self._calls = agent, 0
+        self._trained_on = agent.get_vec_normalize_env()
 
     def predict(
         self, observations: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
@@ -160,6 +174,8 @@ class Player:
         if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
             agent.policy.reset_noise(len(np.atleast_2d(observations)))
         self._calls += 1
+        if self._trained_on is not None:
+            observations = self._trained_on.normalize_obs(observations)
         return agent.predict(observations, state, episode_start, deterministic)
 
 

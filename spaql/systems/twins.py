@@ -1,0 +1,106 @@
+"""Whether a compiled system computes what its environment computes, to the last bit."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.checks import check_integer
+from spaql.compiling import either
+from spaql.systems import begin, compiled_world, make_env, make_generator, move, observe, room, space_of
+
+
+@either
+def trace(world, starts, lengths, actions, observations, rewards, ends):
+    """Play the episodes that an environment has played, with its actions, as machine code; write all that is seen."""
+    state, h = room(world), 0
+    for i in range(len(starts)):
+        begin(world.constants, starts[i], state)
+        observe(world.constants, state, observations[h + i])
+        for _ in range(lengths[i]):
+            rewards[h], ends[h] = move(world.constants, state, actions[h])
+            h += 1
+            observe(world.constants, state, observations[h + i])
+
+
+def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: float = 1.0) -> int:
+    """Play episodes with random actions in an environment and in its compiled twin; return how many they were.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium id or an environment, of a registered system.
+    steps
+        How many are compared.
+    seed
+        Of the starts and of the actions.
+    reach
+        How far continuous actions go, in multiples of their bounds.
+
+    Raises
+    ------
+    ValueError
+        If anything that the twin computes differs in a single bit; the message says what, and at which step.
+
+    Examples
+    --------
+    >>> check_twin("Acrobot-v1")
+    20
+    """
+    env, steps = make_env(env), check_integer("steps", steps)
+    space = space_of(env)
+    world = compiled_world(env, space)
+    if world is None:
+        raise ValueError(f"{env} has no compiled twin: no system is registered for it, or none that covers this one")
+    rng = np.random.default_rng(seed)
+    if space.actions:
+        actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
+    else:
+        drawn = rng.uniform(-reach, reach, (steps, len(space.action_half)))
+        actions = (space.action_centre + drawn * space.action_half).astype(env.action_space.dtype).astype(float)
+    seen, rewards, ends, lengths = play_environment(env, actions, seed)
+    starts = world.draw(make_generator(seed), len(lengths))
+    ours = np.empty((len(seen), len(space.centre))), np.empty(steps), np.empty(steps, bool)
+    world.call(trace, starts, lengths, actions, *ours)
+    first = np.cumsum([0, *(lengths[:-1] + 1)])  # the rows of first observations
+    after = np.delete(np.arange(len(seen)), first)
+    compare_bits("the first observation of episode", ours[0][first], seen[first])
+    compare_bits("the reward of step", ours[1], rewards)
+    compare_bits("the end of the episode at step", ours[2], ends)
+    compare_bits("the observation after step", ours[0][after], seen[after])
+    return len(lengths)
+
+
+def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
+    """Return the observations, rewards and ends of an environment's episodes under these actions, and their lengths."""
+    env.reset(seed=seed)
+    env.unwrapped.np_random.bit_generator.state = make_generator(seed).bit_generator.state
+    seen: list[Any] = []
+    rewards, ends, lengths, taken = [], [], [], 0
+    while taken < len(actions):
+        seen.append(env.reset()[0])
+        first, over = taken, False
+        while not over and taken < len(actions):
+            observation, reward, terminated, truncated, _ = env.step(as_given(env.action_space, actions[taken]))
+            seen.append(observation)
+            rewards.append(float(reward))
+            ends.append(bool(terminated))
+            over, taken = terminated or truncated, taken + 1
+        lengths.append(taken - first)
+    observed = np.array([np.ravel(one) for one in seen], float)
+    return observed, np.array(rewards), np.array(ends), np.array(lengths)
+
+
+def as_given(space: gym.Space, action: np.ndarray) -> Any:
+    """Return an action as the environment takes it."""
+    if isinstance(space, gym.spaces.Discrete):
+        return int(space.start + action[0])
+    return action.astype(space.dtype).reshape(space.shape)
+
+
+def compare_bits(what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Raise an error at the first difference, in the order of time."""
+    different = np.flatnonzero(np.any(np.atleast_2d(ours.T) != np.atleast_2d(theirs.T), axis=0))
+    if len(different):
+        at = different[0]
+        raise ValueError(f"{what} {at + 1}: {theirs[at]!r} in the environment, {ours[at]!r} in its twin")
