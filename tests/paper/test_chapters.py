@@ -15,7 +15,7 @@ from spaql.paper.book.pages import clone_text, stored
 from spaql.paper.frames import best, finals
 from spaql.paper.runs.retrain import replay, retrain
 from spaql.paper.statistics import holm
-from spaql.paper.tables import download
+from spaql.paper.tables import download, summary_frame
 from spaql.paper.tables.results import xi_effect_of, xi_groups
 from spaql.paper.tables.table import number
 from spaql.policies.rescore import rescore, search_episodes
@@ -195,10 +195,10 @@ def test_icons_are_taken_from_the_library_the_solid_ones_last(tmp_path):
 
 def test_a_downloaded_file_holds_what_is_drawn():
     frame = pd.DataFrame({"algorithm": ["SPAQL"] * 4, "xi": [0, 0, 4, 4], "rewards": [1.0, 3.0, 5.0, 5.0]})
-    kept = download.summary_frame(frame, ["algorithm", "xi"], ["rewards"])
+    kept = summary_frame(frame, ["algorithm", "xi"], ["rewards"])
     assert kept.rewards.tolist() == [2.0, 5.0]
     assert kept.rewards_high[0] == pytest.approx(2 + 1.96 / np.sqrt(2))
-    link = download.download(kept, "name").data
+    link = download(kept, "name").data
     assert 'download="name.csv"' in link
     assert "data:text/csv;base64," in link
 
