@@ -118,7 +118,7 @@ def test_a_page_can_be_used_without_seeing_it(visit, name):
     page = visit(name)
     found = page.evaluate(
         """() => {
-            const named = tag => (tag.innerText || tag.ariaLabel || tag.title || tag.alt || '').trim()
+            const named = tag => (tag.textContent || tag.ariaLabel || tag.title || tag.alt || '').trim()
                 || tag.labels?.length || tag.getAttribute('aria-labelledby') || tag.placeholder;
             const shown = tag => tag.offsetParent !== null;
             const levels = [...document.querySelectorAll('article h1, article h2, article h3, article h4')]
