@@ -216,8 +216,9 @@ def scale_note(records: Iterable[Record]) -> Markdown:
 
 
 def enumerate_values(values: Iterable) -> str:
-    """Return the different values of something, as text."""
-    return ", ".join(dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values))
+    """Return the different values of something, as text: all of them, or of many how many and their ends."""
+    texts = list(dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values))
+    return ", ".join(texts) if len(texts) <= 4 else f"{len(texts)} values, {texts[0]} to {texts[-1]}"
 
 
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
