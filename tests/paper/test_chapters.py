@@ -74,7 +74,7 @@ def test_without_a_bonus_spaql_loses_a_little_and_spaql_ts_gains_on_cartpole(end
     assert mean(others, "SPAQL") - 20 < mean(zero, "SPAQL") < mean(others, "SPAQL")
     assert mean(zero, "SPAQL") > mean(here, "Random") + 100
     assert mean(zero, "SPAQL-TS") > mean(others, "SPAQL-TS")
-    assert number(mean(zero, "SPAQL"), 1) in chapters.xi_zero(ends["xi"], CARTPOLE)
+    assert number(mean(zero, "SPAQL"), 1) in chapters.without_bonus(ends["xi"], CARTPOLE)
 
 
 def test_every_algorithm_earns_more_on_pendulum_than_in_the_paper(long):
@@ -119,7 +119,7 @@ def test_cartpole_is_solved_as_the_chapter_says(long):
 
 
 def test_spaql_ts_and_trpo_are_level_as_reported_and_not_on_fresh_episodes(long):
-    text = chapters.compared(long[CARTPOLE], "SPAQL-TS", "TRPO")
+    text = chapters.told_apart(long[CARTPOLE], "SPAQL-TS", "TRPO")
     assert "do not differ significantly at the 5 % level" in text
     assert "on fresh episodes they differ" in text
     trpo = long[CARTPOLE][long[CARTPOLE].algorithm == "TRPO"]

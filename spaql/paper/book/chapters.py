@@ -50,7 +50,7 @@ def xi_matters(ends: pd.DataFrame) -> str:
     return f"By that standard ξ makes a difference to {listed(found)}, and {others} ({tests})."
 
 
-def xi_zero(ends: pd.DataFrame, system: str) -> str:
+def without_bonus(ends: pd.DataFrame, system: str) -> str:
     """Say what each learner earns without a bonus, beside its mean with one."""
     here = ends[ends.system == system]
     parts = []
@@ -79,7 +79,7 @@ def arms_ratio(ends: pd.DataFrame, many: str, few: str) -> str:
     return f"{many} ends with {number(times, 0 if times >= 10 else 1)} times the arms of {few}"
 
 
-def compared(ends: pd.DataFrame, first: str, second: str) -> str:
+def told_apart(ends: pd.DataFrame, first: str, second: str) -> str:
     """Say whether two algorithms differ, by the reported rewards and on fresh episodes; nothing of single agents."""
     one, other = (ends[ends.algorithm == name] for name in (first, second))
     if min(len(one), len(other)) < 2:
