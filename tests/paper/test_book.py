@@ -118,8 +118,9 @@ def test_a_page_can_be_used_without_seeing_it(visit, name):
     page = visit(name)
     found = page.evaluate(
         """() => {
-            const named = tag => (tag.textContent || tag.ariaLabel || tag.title || tag.alt || '').trim()
-                || tag.labels?.length || tag.getAttribute('aria-labelledby') || tag.placeholder;
+            const texts = tag => [tag.textContent, tag.ariaLabel, tag.title, tag.alt, tag.placeholder];
+            const named = tag => texts(tag).some(text => text?.trim())
+                || tag.labels?.length || tag.getAttribute('aria-labelledby');
             const shown = tag => tag.offsetParent !== null;
             const levels = [...document.querySelectorAll('article h1, article h2, article h3, article h4')]
                 .map(tag => Number(tag.tagName[1]));
