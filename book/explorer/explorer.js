@@ -64,10 +64,13 @@ const spaqlExplorer = (() => {
   // Cividis: from dark blue to yellow, ever lighter, so that grey shows the same order.
   const STOPS = [[0, 34, 78], [66, 78, 108], [125, 124, 120], [186, 173, 108], [254, 232, 56]];
 
-  function colour(share) {
-    const place = Math.min(1, Math.max(0, share)) * (STOPS.length - 1);
-    const below = Math.min(STOPS.length - 2, Math.floor(place));
-    return STOPS[below].map((part, i) => Math.round(part + (place - below) * (STOPS[below + 1][i] - part)));
+  // Of actions with both signs: blue, a neutral zero, orange.
+  const SIGNED = [[11, 60, 125], [127, 178, 229], [244, 244, 244], [253, 184, 99], [230, 97, 1]];
+
+  function colour(share, stops) {
+    const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+    const below = Math.min(stops.length - 2, Math.floor(place));
+    return stops[below].map((part, i) => Math.round(part + (place - below) * (stops[below + 1][i] - part)));
   }
 
   function number(value, decimals = 2) {
@@ -101,14 +104,15 @@ const spaqlExplorer = (() => {
     if (what === "action") {
       const [low, high] = system.action_range;
       const ends = [low, high].map((end) => withUnit(number(end, 0), system.action_unit));
-      return { shares: policy.action.map((a) => (physical(system, a) - low) / (high - low)), ends };
+      const stops = low < 0 && high > 0 ? SIGNED : STOPS;
+      return { shares: policy.action.map((a) => (physical(system, a) - low) / (high - low)), ends, stops };
     }
     const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
     const low = Math.min(...values);
     const high = Math.max(...values);
     const raw = policy[what];
     const ends = [Math.min(...raw), Math.max(...raw)].map((end) => number(end, what === "q" ? 1 : 0));
-    return { shares: values.map((v) => (high > low ? (v - low) / (high - low) : 0.5)), ends };
+    return { shares: values.map((v) => (high > low ? (v - low) / (high - low) : 0.5)), ends, stops: STOPS };
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -122,7 +126,7 @@ const spaqlExplorer = (() => {
     html[data-theme="dark"] .spaql {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
-    .spaql .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
     .spaql select, .spaql button { font: inherit; color: var(--ink); background: var(--soft); min-height: 2.75rem;
       border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.7rem; max-width: 100%; }
@@ -130,7 +134,14 @@ const spaqlExplorer = (() => {
     .spaql button { min-width: 5.5rem; cursor: pointer; }
     .spaql .two { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); }
     .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
-    .spaql canvas.map { touch-action: none; cursor: crosshair; }
+    .spaql canvas.map { touch-action: pan-y; cursor: crosshair; }
+    .spaql .spaql-axes { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.4rem; font-size: 0.85rem; }
+    .spaql .spaql-axes > div { display: flex; justify-content: space-between; font-variant-numeric: tabular-nums; }
+    .spaql .spaql-axes > div.up { flex-direction: column; text-align: right; }
+    .spaql canvas.strip { margin-top: 0.4rem; }
+    .spaql .spaql-buttons { display: flex; gap: 0.4rem; margin: 0.5rem 0; align-items: stretch; }
+    .spaql .spaql-buttons button, .spaql .spaql-buttons select { flex: 1 1 auto; min-width: 0;
+      padding: 0.3rem; font-size: 0.85rem; white-space: nowrap; }
     .spaql :focus-visible { outline: 3px solid #2f7de1; outline-offset: 2px; }
     .spaql table { border-collapse: collapse; width: 100%; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
     .spaql th, .spaql td { text-align: left; padding: 0.15rem 0.6rem 0.15rem 0; border-bottom: 1px solid var(--soft);
@@ -167,29 +178,37 @@ const spaqlExplorer = (() => {
     place.replaceChildren();
     place.classList.add("spaql");
     element(place, "style", {}, STYLE);
-    const top = element(place, "div", { class: "controls" });
+    const top = element(place, "div", { class: "spaql-row" });
     const systemChoice = choice(top, "System");
     const policyChoice = choice(top, "Algorithm");
-    const axes = element(place, "div", { class: "controls" });
+    const axes = element(place, "div", { class: "spaql-row" });
     const acrossChoice = choice(axes, "Across");
     const upChoice = choice(axes, "Up");
     const whatChoice = choice(axes, "Colour");
-    const sliders = element(place, "div", { class: "controls" });
+    const sliders = element(place, "div", { class: "spaql-row" });
     const two = element(place, "div", { class: "two" });
     const left = element(two, "div");
     const right = element(two, "div");
-    const map = element(left, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
+    const frame = element(left, "div", { class: "spaql-axes" });
+    const upTicks = element(frame, "div", { class: "up", "aria-hidden": "true" });
+    const map = element(frame, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
+    element(frame, "div");
+    const acrossTicks = element(frame, "div", { "aria-hidden": "true" });
     const key = element(left, "div", { class: "key" });
-    element(left, "p", { class: "help" }, "Point at the map to read a cell; click, tap or drag to put the system there. "
-      + "With the map in focus: arrow keys move (with Shift further), Enter or space plays and pauses. "
-      + "The map is the slice through the state put there, also while the system moves out of it.");
-    const scene = element(right, "canvas", { width: 480, height: 300, role: "img" });
-    const buttons = element(right, "div", { class: "controls" });
+    const scene = element(right, "canvas", { width: 480, height: 270, role: "img" });
+    const score = element(right, "div", { class: "score" });
+    const buttons = element(right, "div", { class: "spaql-buttons" });
     const playButton = element(buttons, "button", { type: "button" }, "Play");
     const stepButton = element(buttons, "button", { type: "button" }, "One step");
     const resetButton = element(buttons, "button", { type: "button" }, "Back");
-    const score = element(right, "div", { class: "score" });
+    const randomButton = element(buttons, "button", { type: "button", title: "Random start" }, "Random");
+    const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
+    fill(speedChoice, [[0.25, "¼ speed"], [1, "real time"], [4, "4 × speed"]], 1);
+    const strip = element(right, "canvas", { class: "strip", width: 480, height: 130, role: "img" });
     const readout = element(right, "div", { role: "status", "aria-live": "polite", "aria-label": "The cell" });
+    element(place, "p", { class: "help" }, "Point at the map to read a cell; click, tap or drag to put the system there. "
+      + "With the map in focus, arrow keys move (with Shift further), Enter or space plays and pauses. "
+      + "While the system moves, the map is the slice through the state where it is.");
     const details = element(place, "details");
     const summary = element(details, "summary");
     const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
@@ -198,6 +217,7 @@ const spaqlExplorer = (() => {
     let start = []; // the state chosen, one entry per variable
     let state = []; // where the system is now
     let trail = [];
+    let earned = []; // the reward of each step
     let total = 0;
     let count = 0;
     let over = false;
@@ -220,7 +240,8 @@ const spaqlExplorer = (() => {
     function chooseSystem() {
       system = data.systems[systemChoice.value];
       const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value);
-      fill(policyChoice, entries.map(([i, p]) => [i, `${p.title} (${p.leaves} leaves)`]));
+      entries.sort(([, one], [, other]) => other.reward - one.reward || one.leaves - other.leaves); // the best first
+      fill(policyChoice, entries.map(([i, p]) => [i, `${p.title} (${p.leaves} leaves, ${number(p.reward, 0)})`]));
       const names = system.state.map((variable) => [variable.name, withSymbol(variable)]);
       fill(acrossChoice, names, system.axes[0]);
       fill(upChoice, names, system.axes[1]);
@@ -262,62 +283,121 @@ const spaqlExplorer = (() => {
         slider.addEventListener("input", () => {
           start[i] = Number(slider.value);
           show();
-          paint();
-          reset();
+          restart();
         });
       });
+      restart();
+    }
+
+    function restart() {
+      state = [...start];
       paint();
       reset();
     }
 
-    // The state at a place of the map, in shares of its width and height.
+    // The state at a place of the map, in shares of its width and height; the other variables are where the system is.
     function stateAt(across, up) {
-      const found = [...start];
+      const found = [...state];
       found[index(acrossChoice)] = valueAt(index(acrossChoice), across);
       found[index(upChoice)] = valueAt(index(upChoice), up);
       return found;
     }
 
     function placeOf(where) {
-      const a = index(acrossChoice);
-      const b = index(upChoice);
-      const share = (i) => {
-        const { ends, period } = system.state[i];
-        if (!period) return shareAt(i, where[i]);
-        const turned = (where[i] - ends[0]) % period; // what turns round comes back on the other side
-        return shareAt(i, ends[0] + (turned < 0 ? turned + period : turned));
-      };
-      return [share(a) * map.width, (1 - share(b)) * map.height];
+      const share = (select) => shareAlong(index(select), where[index(select)]);
+      return [share(acrossChoice) * map.width, (1 - share(upChoice)) * map.height];
+    }
+
+    function shareAlong(i, value) {
+      const { ends, period } = system.state[i];
+      if (!period) return shareAt(i, value);
+      const turned = (value - ends[0]) % period; // what turns round comes back on the other side
+      return shareAt(i, ends[0] + (turned < 0 ? turned + period : turned));
     }
 
     // Paint the map once for a policy, its axes and the other variables; `drawMap` puts marks upon it.
-    function paint() {
+    function paint(grain = 1) {
       const [width, height] = [map.width, map.height];
       shade = shading(system, policy, whatChoice.value);
-      const colours = shade.shares.map(colour);
+      const colours = shade.shares.map((share) => colour(share, shade.stops));
       picture = new ImageData(width, height);
       const rows = new Int32Array(width * height);
       for (let j = 0; j < height; j++) {
         for (let i = 0; i < width; i++) {
           const here = j * width + i;
-          rows[here] = find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
+          const same = j % grain ? here - width : i % grain ? here - 1 : here; // a coarser picture is painted faster
+          rows[here] = same !== here ? rows[same] : find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
           const border = (i > 0 && rows[here] !== rows[here - 1]) || (j > 0 && rows[here] !== rows[here - width]);
           const [r, g, b] = border ? [150, 150, 150] : colours[rows[here]];
           picture.data.set([r, g, b, 255], 4 * here);
         }
       }
+      if (grain > 1) return;
+      labelAxes();
       key.replaceChildren();
       element(key, "span", {}, shade.ends[0]);
       const shares = whatChoice.value === "action" && system.choices.length
         ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
-        : STOPS.map((_, i, all) => i / (all.length - 1));
+        : shade.stops.map((_, i, all) => i / (all.length - 1));
       const blocks = shares.length / 2;
-      const stops = shares.map((share, i) => `rgb(${colour(share)})`
-        + (shares.length === STOPS.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
+      const stops = shares.map((share, i) => `rgb(${colour(share, shade.stops)})`
+        + (shares.length === shade.stops.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
       element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
       element(key, "span", {}, shade.ends[1]);
       const variables = [acrossChoice, upChoice].map((select) => system.state[index(select)].symbol).join(" and ");
       map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
+    }
+
+    // The ends and the middle of both axes, with the variable's symbol and unit.
+    function labelAxes() {
+      for (const [ticks, select, shares] of [[upTicks, upChoice, [1, 0.5, 0]], [acrossTicks, acrossChoice, [0, 0.5, 1]]]) {
+        ticks.replaceChildren();
+        const i = index(select);
+        const texts = shares.map((share) => number(valueAt(i, share), system.state[i].ends[1] < 1 ? 2 : 1));
+        texts.splice(1, 1, `${withSymbol(system.state[i])}`);
+        for (const text of texts) element(ticks, "span", {}, text);
+      }
+    }
+
+    // Rewards of the last steps, and the variable across, as strips.
+    function drawStrip() {
+      const context = strip.getContext("2d");
+      const style = getComputedStyle(place);
+      const [ink, mark] = ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
+      const i = index(acrossChoice);
+      const half = strip.height / 2;
+      context.clearRect(0, 0, strip.width, strip.height);
+      const draw = (values, low, high, top, colourOf, name) => {
+        context.fillStyle = ink;
+        context.font = "20px system-ui, sans-serif";
+        context.fillText(name, 6, top + 20);
+        context.strokeStyle = colourOf;
+        context.lineWidth = 2;
+        context.beginPath();
+        values.forEach((value, t) => {
+          const x = (t / system.steps) * strip.width;
+          const y = top + half - 4 - (Math.min(1, Math.max(0, (value - low) / (high - low || 1)))) * (half - 30);
+          if (t === 0) context.moveTo(x, y);
+          else context.lineTo(x, y);
+        });
+        context.stroke();
+      };
+      const lowest = Math.min(0, ...earned);
+      draw(earned, lowest, Math.max(0, ...earned), 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(Math.max(0, ...earned), 1)}`);
+      const turned = trail.map((where) => shareAlong(i, where[i]));
+      draw(turned, 0, 1, half, ink, withSymbol(system.state[i]));
+      strip.setAttribute("aria-label", `Rewards and ${system.state[i].symbol} over ${count} steps`);
+    }
+
+    // Whether the system stands still for a while where that earns little.
+    function stuck() {
+      const poor = known(system).poor;
+      if (poor === undefined || trail.length < 60 || earned[earned.length - 1] > poor) return false;
+      const recent = trail.slice(-50);
+      return system.state.every(({ ends }, i) => {
+        const values = recent.map((where) => where[i]);
+        return Math.max(...values) - Math.min(...values) < 0.02 * (ends[1] - ends[0]);
+      });
     }
 
     function drawMap() {
@@ -406,15 +486,19 @@ const spaqlExplorer = (() => {
       drawMap();
       drawScene(action);
       const { decimals, ending } = known(system);
-      const end = over ? `, ${count >= system.steps ? "the end" : ending}` : "";
+      drawStrip();
+      const end = over ? `, ${count >= system.steps ? "the end" : ending}` : stuck() ? ", stuck" : "";
       score.textContent = `Step ${count} of ${system.steps}, return ${number(total, decimals)}${end}`;
       read();
     }
 
     function reset() {
+      const moved = count > 0;
       pause();
       state = [...start];
+      if (moved) paint(); // the slice is where the system is
       trail = [state];
+      earned = [];
       total = count = 0;
       over = false;
       show(0);
@@ -427,13 +511,16 @@ const spaqlExplorer = (() => {
       state = result.state;
       trail.push(state);
       total += result.reward;
+      earned.push(result.reward);
       count += 1;
       over = result.over || count >= system.steps;
+      if (playing && system.state.length > 2) paint(4);
       if (over) pause();
       show(physical(system, action));
     }
 
     function pause() {
+      if (playing && system.state.length > 2) paint();
       playing = false;
       clearTimeout(clock);
       playButton.textContent = "Play";
@@ -446,7 +533,7 @@ const spaqlExplorer = (() => {
       pointed = null;
       playButton.textContent = "Pause";
       readout.setAttribute("aria-live", "off"); // not every step is to be read out
-      const pace = 1000 * known(system).seconds(system.constants); // real time
+      const pace = (1000 * known(system).seconds(system.constants)) / Number(speedChoice.value);
       let due = performance.now() + pace;
       const next = () => {
         if (!playing) return;
@@ -458,7 +545,11 @@ const spaqlExplorer = (() => {
       clock = setTimeout(next, pace);
     }
 
-    const toggle = () => (playing ? pause() : play());
+    function toggle() {
+      if (!playing) return play();
+      pause();
+      drawMap();
+    }
 
     function shareOf(event) {
       const box = map.getBoundingClientRect();
@@ -517,6 +608,17 @@ const spaqlExplorer = (() => {
       advance();
     });
     resetButton.addEventListener("click", reset);
+    randomButton.addEventListener("click", () => {
+      const spread = (i) => (data.systems[systemChoice.value].state[i].period ? 1 : 0.15); // anywhere on a circle, else near
+      start = system.state.map((_, i) => valueAt(i, 0.5 + spread(i) * (Math.random() - 0.5)));
+      chooseAxes();
+    });
+    speedChoice.addEventListener("change", () => {
+      if (playing) {
+        clearTimeout(clock);
+        play();
+      }
+    });
     // The book's switch between light and dark.
     new MutationObserver(() => show(0)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));

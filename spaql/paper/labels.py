@@ -19,22 +19,22 @@ class Style:
 
 
 STYLES = {
-    "Random": Style("#8c8c8c", (0, (1, 1.2)), "x"),
-    "AQL": Style("#0072b2", (0, (5, 1.5)), "s"),
+    "Random": Style("#9a9a9a", (0, (1, 1.2)), "x"),
+    "AQL": Style("#3b8fd4", (0, (5, 1.5)), "s"),
     "SPAQL": Style("#e69f00", "-", "o"),
     "SPAQL-TS": Style("#00664b", (0, (6, 1.5, 1, 1.5)), "^"),
-    "SPAQL-R": Style("#d62728", "-", "*"),
+    "SPAQL-R": Style("#7a3b8f", "-", "*"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
-    "TRPO tuned": Style("#cc79a7", (0, (2, 1)), "v"),
+    "TRPO tuned": Style("#cc3311", (0, (2, 1)), "v"),
     "SAC": Style("#56b4e9", (0, (1, 0.8)), "P"),
-    "DQN": Style("#7a3b8f", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    "DQN": Style("#8c564b", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
     "PPO": Style("#b8860b", (0, (8, 2)), "h"),
 }
 
 OTHERS = (  # styles of what is no algorithm of the book's
-    Style("#56b4e9", "-", "P"),
-    Style("#d55e00", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
-    Style("#7a3b8f", (0, (1.5, 1)), "*"),
+    Style("#aa4499", "-", "P"),
+    Style("#56b4e9", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    Style("#d55e00", (0, (1.5, 1)), "*"),
     Style("#b8860b", (0, (8, 2)), "h"),
 )
 

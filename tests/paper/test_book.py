@@ -81,6 +81,112 @@ def test_a_page_opens_from_disk(visit, name):
 
 
 @in_browser
+@pytest.mark.parametrize("name", PAGES)
+def test_no_table_is_cut_on_a_desktop(visit, name):
+    page = visit(name)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('article table.numbers, article table:not([class*=filtered])')]
+            .filter(table => table.offsetParent).map(table => {
+                let around = table.parentElement;
+                const scrolls = () => getComputedStyle(around).overflowX === 'auto';
+                while (!scrolls() && around.tagName !== 'ARTICLE') around = around.parentElement;
+                return [table.id, table.scrollWidth - around.clientWidth];
+            }).filter(([, more]) => more > 1)"""
+    )
+    assert cut == []
+
+
+@in_browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_weighs_less_than_a_megabyte_and_a_half(visit, name):
+    """Its own files: without figures, MathJax, which only pages with formulas load, and the explorer's policies."""
+    page = visit(name)
+    files = page.evaluate(
+        """() => [...document.querySelectorAll('script[src], link[rel=stylesheet]')].map(tag => tag.src || tag.href)"""
+    )
+    paths = {
+        Path(unquote(url.removeprefix("file://").partition("?")[0]))
+        for url in files
+        if not re.search("mathjax|policies.js", url)
+    }
+    assert sum(path.stat().st_size for path in paths) + (HTML / name).stat().st_size < 1_500_000
+
+
+@in_browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_used_without_seeing_it(visit, name):
+    page = visit(name)
+    found = page.evaluate(
+        """() => {
+            const texts = tag => [tag.textContent, tag.ariaLabel, tag.title, tag.alt, tag.placeholder];
+            const named = tag => texts(tag).some(text => text?.trim())
+                || tag.labels?.length || tag.getAttribute('aria-labelledby');
+            const shown = tag => tag.offsetParent !== null;
+            const levels = [...document.querySelectorAll('article h1, article h2, article h3, article h4')]
+                .map(tag => Number(tag.tagName[1]));
+            return {
+                language: document.documentElement.lang,
+                described: Boolean(document.querySelector('meta[name=description]')?.content),
+                nameless: [...document.querySelectorAll('button, a[href], input, select, canvas')]
+                    .filter(tag => shown(tag) && !named(tag)).map(tag => tag.outerHTML.slice(0, 120)),
+                skipped: levels.some((level, i) => i > 0 && level > levels[i - 1] + 1),
+            };
+        }"""
+    )
+    assert found == {"language": "en", "described": True, "nameless": [], "skipped": False}
+
+
+@in_browser
+def test_the_pole_of_the_home_page_moves_unless_asked_not_to(visit):
+    page = visit("book/index.html")
+    now = "document.querySelector('#spaql-hero canvas').toDataURL()"
+    first = page.evaluate(now)
+    page.wait_for_function(f"{now} !== {first!r}")
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    still = page.evaluate(now)
+    page.wait_for_timeout(300)
+    assert page.evaluate(now) == still
+    page.click("#spaql-hero [data-push='1']")
+    assert page.evaluate(now) != still
+    assert page.locator("#spaql-hero li.now").count() == 1
+
+
+@in_browser
+def test_the_explorer_says_that_a_policy_is_stuck(visit):
+    page = visit("book/explorer.html")
+    system, policy, *_ = page.locator("#spaql-explorer select").all()
+    system.select_option("Pendulum-v1")
+    assert "simplified (7 leaves" in policy.locator("option").first.inner_text()  # the best first
+    exact = page.locator("#spaql-explorer option", has_text="SPAQL (236 leaves").get_attribute("value")
+    policy.select_option(exact)
+    page.get_by_label("Speed").select_option("4")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function("document.querySelector('#spaql-explorer .score').textContent.endsWith('stuck')")
+
+
+@in_browser
+def test_badges_can_be_read(visit):
+    page = visit("book/index.html")
+    colours = page.evaluate(
+        """[...document.querySelectorAll('article .badge')].map(getComputedStyle)
+            .map(style => [style.color, style.backgroundColor])"""
+    )
+    assert len(colours) >= 5
+    for pair in colours:
+        light, dark = (luminance(colour) for colour in pair)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, pair
+
+
+def luminance(colour):
+    """The relative luminance of a colour that a style sheet has, as the accessibility guidelines define it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@in_browser
 def test_the_search_finds_spaql_ts(visit):
     page = visit("search.html?q=SPAQL-TS")
     page.wait_for_selector("#search-results li a")
@@ -108,6 +214,9 @@ def test_every_link_within_the_book_leads_somewhere():
     for name, soup in soups.items():
         for link in soup.find_all("a", href=True):
             href = unquote(link["href"])
+            if href.startswith("data:text/csv;base64,"):  # the data of a figure
+                assert link["download"].endswith(".csv"), name
+                continue
             if ":" in href.split("/")[0]:
                 assert href.startswith(("https://", "mailto:", "http://")), (name, href)
                 continue

@@ -1,14 +1,18 @@
 """Figures and tables: that they show the numbers they are given, and can be told apart."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from spaql.paper import labels
 from spaql.paper.audit.judge import summary
-from spaql.paper.figures import audit, domains, learning
+from spaql.paper.figures import audit, domains, learning, style
 from spaql.paper.frames import best, finals, histories
+from spaql.paper.runs.retrain import replay, retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from spaql.paper.tables import audit as audit_tables
@@ -36,16 +40,44 @@ def test_colours_stay_apart_in_grey_or_by_their_lines():
     assert min(np.diff(learners)) > 0.03
 
 
+# How a colour looks to readers without one of the three cones (Machado, Oliveira and Fernandes, 2009), in linear RGB.
+EYES = {
+    "all three": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def lab(colour, eyes):
+    """A colour as such eyes see it, in CIE Lab, where distances are differences that one sees."""
+    given = np.array(to_rgb(colour))
+    linear = np.where(given <= 0.04045, given / 12.92, ((given + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(eyes) @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ seen
+    x, y, z = np.cbrt(xyz / (0.9505, 1, 1.089))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_colours_stay_apart_for_colour_blind_readers(eyes):
+    seen = {name: lab(style.colour, EYES[eyes]) for name, style in labels.STYLES.items()}
+    for one, other in itertools.combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) > 20, (one, other)
+
+
 def test_learning_curves_show_the_means_of_the_agents(records):
     figure = learning.learning_curves(histories(records))
     top, bottom = figure.axes
-    lines = {line.get_label(): line for line in top.lines}
+    lines = {line.get_label(): line for line in top.lines if not line.get_label().startswith("_")}
     assert set(lines) == {"Random", "AQL", "SPAQL", "SPAQL-TS"}
+    behind = [line for line in top.lines if line.get_alpha()]
+    assert len(behind) == len(records)  # one faint line per agent
     for name, line in lines.items():
         group = [record.history["rewards"] for record in records if record.job.algorithm == name]
         assert np.allclose(line.get_ydata(), np.mean(group, axis=0))
     assert bottom.get_yscale() == "log"
-    assert len(bottom.lines) == 3  # Random has no arms
+    assert sum(not line.get_alpha() for line in bottom.lines) == 3  # Random has no arms
 
 
 def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
@@ -53,9 +85,46 @@ def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
     rows += [("SPAQL", agent, k, 1.0 * k, 37, 5) for agent in range(2) for k in range(1, 61)]
     frame = pd.DataFrame(rows, columns=["algorithm", "agent", "iteration", "rewards", "steps", "arms"])
     top = learning.batches(frame).axes[0]
-    x = {line.get_label(): line.get_xdata() for line in top.lines}
+    x = {line.get_label(): line.get_xdata() for line in top.lines if not line.get_alpha()}
     assert list(x["TRPO"]) == [0, 20, 40]  # where the policy was that earned the reward, before the update
     assert list(x["SPAQL"]) == list(range(1, 61))
+
+
+def test_a_profile_shows_which_share_of_the_fresh_episodes_reaches_a_return(records):
+    (axes,) = learning.fresh_profile(records).axes
+    lines = {line.get_label(): line for line in axes.lines}
+    earned = np.concatenate([record.rewards for record in records if record.job.algorithm == "SPAQL"])
+    x, share = lines["SPAQL"].get_data()
+    place = np.searchsorted(x, np.median(earned))
+    assert share[place] == pytest.approx(np.mean(earned > np.median(earned)), abs=0.1)
+    assert share[-1] == 0
+
+
+def test_each_agent_is_joined_to_itself_on_fresh_episodes(records):
+    ends = finals(records)
+    figure = learning.reported_and_fresh(ends)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["AQL", "SPAQL", "SPAQL-TS"]
+    mine = ends[ends.algorithm == "SPAQL"]
+    pairs = [tuple(line.get_ydata()) for line in figure.axes[1].lines if line.get_linewidth() == 0.6]
+    assert pairs == list(zip(mine.rewards, mine.fresh, strict=True))
+
+
+def test_replayed_episodes_begin_in_one_state_and_their_own_agents_play_them(records):
+    chosen = [next(r for r in records if r.job.algorithm == name) for name in ("Random", "SPAQL", "SPAQL-TS")]
+    again = [replay(record, retrain(record.job, None), seed=3) for record in chosen]
+    assert len({tuple(record.episode["states"][0]) for record in chosen}) == 3
+    assert len({tuple(record.episode["states"][0]) for record in again}) == 1
+    assert [record.job for record in again] == [record.job for record in chosen]
+    once_more = replay(chosen[1], retrain(chosen[1].job, None), seed=3).episode
+    assert all(np.array_equal(again[1].episode[name], once_more[name]) for name in once_more)
+
+
+def test_no_text_of_a_figure_is_smaller_than_nine_pixels_on_a_phone(records):
+    shown = 350 / (96 * style.WIDTH)  # a phone's column over the figure's width, in pixels
+    for figure in (learning.learning_curves(histories(records)), learning.fresh_profile(records)):
+        figure.canvas.draw()
+        sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+        assert min(sizes) * 96 / 72 * shown >= 8.99
 
 
 def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
@@ -64,7 +133,7 @@ def test_an_episode_shows_angles_in_rad_and_forces_in_newton(records):
     left, right = figure.axes[2:4]
     assert np.array_equal(left.lines[0].get_ydata(), chosen["SPAQL-TS"].episode["states"][:, 2])
     assert set(right.lines[0].get_ydata()) <= {-10.0, 10.0}
-    assert "rad" in left.get_ylabel()
+    assert "rad" in figure.axes[0].get_ylabel()  # one label beside all panels of a column
 
 
 def test_the_discrete_pendulums_episode_is_in_newton_metres():
@@ -86,7 +155,7 @@ def test_the_bias_has_one_panel_per_system_and_names_its_variants():
 def test_the_table_of_what_is_solved_counts_by_gymnasiums_threshold(records):
     ends = finals(records)
     ends["rewards"] = [195.0, 194.9] * (len(ends) // 2)
-    frame = results.solved_table(ends, "caption", "name").frame.set_index("")
+    frame = results.solved_table(ends, "caption", "name").frame.set_index("algorithm")
     assert set(frame["solve it"]) == {"1"}
     assert set(frame["at 200"]) == {"0"}
     with pytest.raises(ValueError, match="solved"):
@@ -97,9 +166,12 @@ def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
     jobs = [job for job in paper_jobs("xi", "smoke") if job.system == "CartPole-v0"]
     ends = finals(run(jobs, store=None, progress_bar=False))
     (axes,) = learning.xi_effect(ends).axes
-    spaql = next(c for c in axes.containers if c.get_label() == "SPAQL")
-    expected = ends[ends.algorithm == "SPAQL"].groupby("xi").rewards.mean()
-    assert np.allclose(spaql.lines[0].get_ydata(), expected)
+    groups = ends[ends.algorithm == "SPAQL"].groupby("xi").rewards
+    dots, *bars = (line for line in axes.lines if line.get_color() == labels.STYLES["SPAQL"].colour)
+    assert np.allclose(dots.get_ydata(), groups.mean())
+    expected = [end for rewards in groups.apply(paper_interval) for end in (rewards.low, rewards.high)]
+    drawn = [bar.get_ydata() for bar in bars if len(bar.get_ydata()) > 2]
+    assert np.allclose([end for bar in drawn for end in (np.nanmin(bar), np.nanmax(bar))], expected)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "4", "160"]
 
 
@@ -130,13 +202,34 @@ def test_numbers_as_text():
 
 
 def test_the_results_table_has_ours_beside_the_papers(records):
-    frame = results.results_table(records, "caption", "name").frame.set_index("")
+    frame = results.results_table(records, "caption", "name").frame.set_index("algorithm")
     ours = [record.history["rewards"][-1] for record in records if record.job.algorithm == "SPAQL"]
     interval = paper_interval(ours)
-    assert frame.loc["SPAQL", "reward"] == table.plus_minus(interval.mean, interval.high - interval.mean)
-    assert frame.loc["SPAQL", "paper"] == "192.57 ± 0.94"
-    assert frame.loc["AQL", "paper's arms"] == "32,988.90 ± 186.61"
+    assert frame.loc["SPAQL", "reward"].strip("*") == table.plus_minus(interval.mean, interval.high - interval.mean, 1)
+    assert frame.loc["SPAQL", "paper"] == "192.6 ± 0.9"
+    assert frame.loc["AQL", "paper's arms"] == "32,989 ± 187"
     assert frame.loc["Random", "arms"] == ""
+    means = finals(records).groupby("algorithm").rewards.mean()
+    assert frame.loc[means.idxmax(), "reward"].startswith("**")
+    assert not frame.loc[means.idxmin(), "reward"].startswith("**")
+
+
+def test_bold_are_the_best_and_what_is_not_told_apart_from_it():
+    groups = {"a": [1.0, 1.1, 0.9], "b": [5.0, 5.2, 4.8], "c": [4.9, 5.3, 4.6]}
+    assert results.best_of(groups) == {"b", "c"}
+    assert results.best_of({name: values[:1] for name, values in groups.items()}) == {"b"}
+
+
+def test_whether_xi_matters_is_judged_against_chance():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(13, 20))
+    xis = np.repeat(np.arange(13), 20)
+    same = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": noise.ravel()}))
+    assert same.p > 0.05
+    assert same.spread == pytest.approx(same.chance, rel=0.5)
+    apart = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": (noise + np.arange(13)[:, None]).ravel()}))
+    assert apart.p < 1e-6
+    assert apart.spread > 5 * apart.chance
 
 
 def test_the_forest_shows_numbers_in_units_of_the_papers_interval():

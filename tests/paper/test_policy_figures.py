@@ -1,6 +1,7 @@
 """Pictures of policies: that they show what the agents do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from spaql import SPAQL, SPAQLTS
@@ -9,6 +10,7 @@ from spaql.policies.policy import snapshots
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from spaql.paper.figures import policies as figures
+from spaql.paper.labels import STYLES
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +105,42 @@ def test_a_system_that_nobody_described_has_plain_names():
 
 
 def test_colours_can_be_told_apart_in_grey():
-    from matplotlib import colormaps
+    def grey(colours):
+        return colours(np.linspace(0, 1, 5))[:, :3] @ [0.2126, 0.7152, 0.0722]
 
-    grey = colormaps[figures.COLOURS](np.linspace(0, 1, 5))[:, :3] @ [0.2126, 0.7152, 0.0722]
-    assert np.all(np.diff(grey) > 0.1)
+    assert np.all(np.diff(grey(figures.COLOURS)) > 0.1)
+    signed = grey(figures.SIGNED)  # darker on both sides of the middle, and the ends not equally dark
+    assert np.all(np.diff(signed[:3]) > 0.1)
+    assert np.all(np.diff(signed[2:]) < -0.1)
+    assert abs(signed[0] - signed[-1]) > 0.1
+
+
+def test_no_torque_has_a_neutral_colour_and_nothing_is_drawn_over_the_borders(pendulum):
+    figure = figures.policy_map(pendulum.policy, "theta", "theta_dot")
+    image = figure.axes[0].images[0]
+    red, green, blue, _ = image.cmap(image.norm(0.0))
+    assert max(red, green, blue) - min(red, green, blue) < 0.02
+    assert min(red, green, blue) > 0.9
+    assert not any(line.get_visible() for line in figure.axes[0].get_xgridlines() + figure.axes[0].get_ygridlines())
+    visits = figures.policy_map(pendulum.policy, "theta", "theta_dot", what="visits").axes[0].images[0]
+    assert visits.cmap.name == "cividis"
+
+
+def test_a_policy_of_an_algorithm_has_the_algorithms_colour_in_every_figure():
+    names = ["SPAQL-TS, 118 leaves", "small tree, 3 leaves", "TRPO, 1,282 weights"]
+    of_ts, other, of_trpo = figures.styles_of(names)
+    assert (of_ts, of_trpo) == (STYLES["SPAQL-TS"], STYLES["TRPO"])
+    assert other not in STYLES.values()
+    with pytest.raises(ValueError, match="styles for"):
+        figures.styles_of(map(str, range(9)))
+
+
+def test_a_change_that_changes_nothing_has_no_panel():
+    def rows(change, values):
+        return [{"change": change, "policy": "TRPO", "value": x, "mean": y, "low": y, "high": y} for x, y in values]
+
+    frame = pd.DataFrame(rows("mass", [(0.5, 200.0), (1, 199.9)]) + rows("length", [(1, 200.0), (2, 27.0)]))
+    assert [axes.get_title(loc="left") for axes in figures.robustness_curves(frame).axes] == ["Length"]
 
 
 def test_growth_shows_one_panel_per_snapshot():

@@ -16,6 +16,7 @@
     start: [Math.PI - 0.1, 0], // nearly hanging down
     decimals: 1, // of the return
     ending: "", // no episode ends before its time
+    poor: -1, // who stands still and earns less per step is stuck
 
     seconds: (constants) => constants.dt,
 
@@ -36,6 +37,9 @@
 
     draw({ context, width, height, mark, line }, system, [theta], torque) {
       const [cx, cy, length] = [width / 2, height / 2, height * 0.38];
+      context.setLineDash([4, 6]); // where it should be
+      line(cx, cy, cx, cy - length - 12, 1.5);
+      context.setLineDash([]);
       line(cx, cy, cx - length * Math.sin(theta), cy - length * Math.cos(theta), 12);
       context.beginPath();
       context.arc(cx, cy, 5, 0, 2 * Math.PI);

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from spaql.paper.audit.readings import TEXT
 from spaql.paper.runs import provenance as origin
@@ -98,7 +99,24 @@ def checkpointed(
     return checkpointed_jobs(plan, seed)
 
 
-def provenance_table(records: Iterable[Record], name: str) -> Table:
+class Provenance:
+    """Where the numbers of a notebook come from: one line, and a table folded away below it."""
+
+    def __init__(self, line: str, table: Table):
+        self.line, self.table = line, table
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        shown = self.table._repr_mimebundle_()
+        more = "{doc}`How to compute them again <../book/reproducibility>`."
+        folded = f"`````{{dropdown}} Parameters, versions, machines\n{shown['text/markdown']}\n`````\n"
+        return {
+            "text/markdown": f"{self.line} {more}\n\n{folded}",
+            "text/html": f"<p>{self.line}</p>{shown['text/html']}",
+            "text/plain": f"{self.line}\n{shown['text/plain']}",
+        }
+
+
+def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     """Return where the numbers of a notebook come from: its closing block."""
     records = list(records)
     table = groups_frame(records)
@@ -111,13 +129,14 @@ def provenance_table(records: Iterable[Record], name: str) -> Table:
         machines.add(source["machine"])
         versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
     wall = time.perf_counter() - STARTED
+    line = f"These numbers come from {len(records):,} agents, computed on {' and '.join(sorted(dates))}."
     note = (
-        f"Scale: {scale}. Rules: {named_rules(records)}. Computed on {' and '.join(sorted(dates))} by commit "
-        f"{' and '.join(sorted(commits))}, on a machine with {' and '.join(sorted(machines))}; "
-        f"{'; or '.join(sorted(versions))}. Every agent has its own streams, spawned from the root seed. "
-        f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
+        f"Scale: {scale}. Rules: {named_rules(records)}. Computed by commit {' and '.join(sorted(commits))}, on a "
+        f"machine with {' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. Every agent has its own "
+        f"streams, spawned from the root seed. This notebook took {wall:.0f} s, at commit "
+        f"{origin.provenance()['commit'][:10]}."
     )
-    return Table(table, "Where these numbers come from", name, note)
+    return Provenance(line, Table(table, "The agents of this page", name, note))
 
 
 def named_rules(records: Iterable[Record]) -> str:

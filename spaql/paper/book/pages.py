@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims, judge
-from spaql.paper.audit.findings import as_list, findings
 from spaql.paper.bench import markdown
+from spaql.paper.book import home
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
 from spaql.paper.runs import provenance
@@ -30,24 +30,20 @@ from spaql.paper.studies import LEARNERS, LONG_RUNS, TRPO_RUNS, XI_STUDY, paper_
 from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table, number, plus_minus, spread
-from spaql.systems import episode_limit, make_env, solved_at, title
+from spaql.systems import episode_limit, make_env, title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
 
 GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it
-AHEAD = "Pendulum-v1"  # where TRPO ends far ahead, the home page's second example
 
 DRAWINGS = {
     "domain_covering": "A ball with the Euclidean norm (left), and seven balls of half its radius that cover it "
-    "(right): the domain "
-    "of the large one is then empty (the paper's Figure 11).",
+    "(right), which leaves nothing of its domain (the paper's Figure 11).",
     "domain_neighbours": "One of the seven is covered in its turn (left). Its neighbours keep what the smallest "
-    "balls do not hold: the parts "
-    "in full colour are their domains (right) (the paper's Figure 12).",
-    "domain_disjoint": "With the infinity norm the balls are boxes and a covering can be disjoint: a ball's "
-    "domain is all of it before it is "
-    "split, and nothing afterwards (the paper's Figure 13).",
+    "balls do not hold: the parts in full colour are their domains (right; the paper's Figure 12).",
+    "domain_disjoint": "With the infinity norm balls are boxes, and half as large ones tile a box without overlapping "
+    "(the paper's Figure 13).",
 }  # fmt: skip
 
 
@@ -85,37 +81,27 @@ def glance_table(ends: pd.DataFrame) -> Table:
         rows.append(
             {
                 "system": title(system),
-                "": algorithm,
+                "algorithm": algorithm,
                 "reward": spread(mine.rewards, 1),
                 "paper": plus_minus(*paper["rewards"], 1) if paper else "",
                 "fresh episodes": spread(mine.fresh, 1),
                 "arms": number(mine.arms.mean(), 0) if algorithm in LEARNERS else "",
             }
         )
-    caption = "Rewards at the end of training (± 95 % interval), ours and the paper's; on fresh episodes; arms"
+    caption = (
+        "Rewards at the end of training, ours and the paper's, with 95 % intervals; what the same policies earn on "
+        "fresh episodes; and their arms"
+    )
     return Table(pd.DataFrame(rows), caption, "tab-glance")
 
 
-def glance_text(ends: pd.DataFrame) -> str:
-    """Return the answer in a few sentences."""
-    chosen = ends.set_index(["system", "algorithm"]).sort_index()
-
-    def mean(system: str, algorithm: str, column: str = "rewards", digits: int = 0) -> str:
-        return number(chosen.loc[(system, algorithm), column].mean(), digits)
-
-    agents = chosen.loc[(GLANCE, "SPAQL-TS")]
-    solved, solved_fresh = ((agents[column] >= solved_at(GLANCE)).sum() for column in ("rewards", "fresh"))
+def clone_text(repository: str) -> str:
+    """Return the lines that get the repository and build the book."""
     return (
-        f"SPAQL-TS solves {title(GLANCE)}: {solved} of its {len(agents)} agents by the paper's "
-        f"measure, {solved_fresh} on episodes that had no part in choosing them. With "
-        f"{mean(GLANCE, 'SPAQL-TS', 'arms')} arms it earns {mean(GLANCE, 'SPAQL-TS', digits=1)} of 200, beside "
-        f"{mean(GLANCE, 'TRPO', digits=1)} of TRPO and {mean(GLANCE, 'AQL', digits=1)} of AQL. "
-        f"On {title(AHEAD)} TRPO ends far ahead: {mean(AHEAD, 'TRPO')}, against {mean(AHEAD, 'SPAQL')} of SPAQL and "
-        f"{mean(AHEAD, 'SPAQL-TS')} of SPAQL-TS; AQL ({mean(AHEAD, 'AQL')}) is little better than Random "
-        f"({mean(AHEAD, 'Random')}). "
-        f"What the paper reports of SPAQL, as we do here, is the best of up to {LONG_RUNS.iterations:,} noisy "
-        f"means; fresh episodes give less, {mean(AHEAD, 'SPAQL', 'fresh')} instead of {mean(AHEAD, 'SPAQL')} on "
-        f"{title(AHEAD)}."
+        f"```\ngit clone {repository or 'ADDRESS-OF-THIS-REPOSITORY'} spaql && cd spaql\n"
+        "make book                                          # this book, from the stored results\n"
+        "source .venv/bin/activate\n"
+        "spaql run 02 -p agents 5 -p iterations 200         # a chapter with other parameters\n```\n"
     )
 
 
@@ -207,24 +193,34 @@ def attestations_table() -> Table:
     return Table(pd.DataFrame(rows), "Stored agents that were computed again", "tab-attestations", words=True)
 
 
-def substitutions(folder: Path) -> dict[str, str]:
-    """Return what the pages may name; figures are written to a folder."""
+def substitutions(book: Path, repository: str = "") -> dict[str, str]:
+    """Return what the pages may name.
+
+    Parameters
+    ----------
+    book
+        The folder of the pages, in which figures are written to another one, `drawn`.
+    repository
+        Its address, if it is known.
+    """
+    folder = book / "drawn"
     records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
     ends = {study: finals(group) for study, group in records.items()}
     brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
     drawn = {
-        name: save_figure(getattr(domains, name)(), folder, name, caption, caption.split(" (the paper")[0])
+        name: save_figure(
+            getattr(domains, name)(), folder, name, caption, caption.split("(the paper")[0].split("(right; the")[0]
+        )
         for name, caption in DRAWINGS.items()
     }
-    judged = judge.verdicts()
-    found = findings(judged, records["long"] + records["trpo"])
     shown = title(GLANCE)
     caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
+    judged = judge.verdicts()
+    policy = home.smallest_policy(book / "explorer" / "policies.js", GLANCE)
     return drawn | {
         "claims_summary": f"**{judge.summary(judged)}**",
-        "findings": as_list(found),
         "claims_table": audit_tables.verdict_table(
             judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
             "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
@@ -235,7 +231,9 @@ def substitutions(folder: Path) -> dict[str, str]:
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "glance_text": glance_text(brief),
+        "headlines": home.as_lines(home.headlines(judged, brief, policy["leaves"])),
+        "hero": home.hero(policy),
+        "clone": clone_text(repository),
         "glance": glance_table(brief).myst(),
         "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,

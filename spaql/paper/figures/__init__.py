@@ -1,12 +1,20 @@
-"""One function per figure, one style for all: data in, a matplotlib figure out.
+"""One function per figure, one theme for all: data in, a matplotlib figure out.
 
-Every algorithm has one colour, one line and one marker in every figure of the book; they stay apart in grey and for
-colour-blind readers.  Figures are as wide as a column of text, with their panels one below the other, so that they can
-be read on a phone; their background is white, also on a dark page.
+What shows statistics is drawn with seaborn, what shows geometry (maps, trees, paths) with matplotlib alone.  Every
+algorithm has one colour, one line and one marker in every figure of the book; they stay apart for colour-blind readers.
+Figures are as wide as a column of text, with their panels one below the other, so that they can be read on a phone.
+Their ground is white; on a dark page the style sheet turns light and dark around.
 """
 
 from spaql.paper.figures import audit, domains, learned, policies, readings
-from spaql.paper.figures.learning import batches, episodes, learning_curves, xi_effect
+from spaql.paper.figures.learning import (
+    batches,
+    episodes,
+    fresh_profile,
+    learning_curves,
+    reported_and_fresh,
+    xi_effect,
+)
 from spaql.paper.figures.style import use_svg
 
 __all__ = [
@@ -14,10 +22,12 @@ __all__ = [
     "batches",
     "domains",
     "episodes",
+    "fresh_profile",
     "learned",
     "learning_curves",
     "policies",
     "readings",
+    "reported_and_fresh",
     "use_svg",
     "xi_effect",
 ]

@@ -1,33 +1,47 @@
 """The figures of the paper's experiments: rewards against ξ, learning curves, batches, episodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import gymnasium as gym
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spaql.paper.audit.groups import BATCH, before_update
-from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure, present, thin
+from spaql.paper.figures.style import (
+    BAND,
+    FAINT,
+    PALETTE,
+    label_column,
+    legend_above,
+    name_panel,
+    new_figure,
+    paper_ends,
+    present,
+    thin,
+)
 from spaql.paper.labels import STYLES, axis_label
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import LEARNERS
-from spaql.policies.interval import paper_interval
 from spaql.policies.tree import variables_of
 from spaql.systems import Variable, episode_limit, make_env, system_of, title
 
 
-def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray, label: bool = True) -> None:
-    """Draw the mean over agents (one row of `values` per agent) with the paper's interval."""
+def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray) -> None:
+    """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
     style = STYLES[algorithm]
-    mean, half = values.mean(axis=0), 1.96 * values.std(axis=0) / np.sqrt(len(values))
-    keep = thin(len(x))
-    axes.plot(
-        x[keep], mean[keep], color=style.colour, linestyle=style.line, label=algorithm if label else None, zorder=3
-    )
-    axes.fill_between(x[keep], (mean - half)[keep], (mean + half)[keep], color=style.colour, alpha=BAND, linewidth=0)
+    for keep, options in (
+        (thin(len(x), 60), {"units": "agent", "estimator": None, "alpha": FAINT, "linewidth": 0.5}),
+        (thin(len(x)), {"errorbar": paper_ends, "err_kws": {"alpha": BAND, "linewidth": 0}, "zorder": 3}
+         | {"linestyle": style.line, "label": algorithm}),
+    ):  # fmt: skip
+        frame = pd.DataFrame(values[:, keep].T, index=x[keep]).rename_axis("x").reset_index()
+        long = frame.melt("x", var_name="agent", value_name="y")
+        sns.lineplot(long, x="x", y="y", color=style.colour, legend=False, ax=axes, **options)
+    axes.set(xlabel=None, ylabel=None)
 
 
 def by_agent(frame: pd.DataFrame, algorithm: str, column: str) -> np.ndarray:
@@ -51,29 +65,32 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
     figure, grid = new_figure(len(systems), height=2.9)
     for axes, system in zip(grid[:, 0], systems, strict=True):
         here = finals[finals.system == system]
-        xis = sorted(here[here.algorithm != "Random"].xi.unique())
-        learners = [name for name in present(here) if name != "Random"]
-        for place, name in enumerate(learners):
-            style, mine = STYLES[name], here[here.algorithm == name]
-            means = [paper_interval(mine[mine.xi == xi].rewards) for xi in xis]
-            x = np.arange(len(xis)) + 0.18 * (place - (len(learners) - 1) / 2)
-            y = np.array([interval.mean for interval in means])
-            bars = [y - [interval.low for interval in means], [interval.high for interval in means] - y]
-            axes.errorbar(
-                x, y, bars, color=style.colour, marker=style.marker, ms=5, linestyle="", capsize=2, label=name
-            )
-            axes.axhline(y.mean(), color=style.colour, linestyle=style.line, linewidth=1)
-            axes.axhspan(y.mean() - y.std(), y.mean() + y.std(), color=style.colour, alpha=0.10, linewidth=0)
+        draw_xi(axes, here[here.algorithm != "Random"])
         baseline = here[here.algorithm == "Random"]
         if len(baseline):
             style = STYLES["Random"]
             axes.axhline(baseline.rewards.mean(), color=style.colour, linestyle=style.line, label="Random")
-        axes.set_xticks(range(len(xis)), [f"{xi:g}" for xi in xis])
-        axes.grid(visible=False, axis="x")
-        axes.set(ylabel="cumulative reward", xlabel="ξ (not to scale)")
         name_panel(axes, title(system))
     legend_above(figure, grid[0, 0])
     return figure
+
+
+def draw_xi(axes: Axes, learners: pd.DataFrame) -> None:
+    """Draw each learner's rewards over ξ, side by side, with the mean and the spread of its dots."""
+    names = present(learners)
+    shown = learners.assign(xi=learners.xi.map("{:g}".format))
+    sns.pointplot(shown, x="xi", y="rewards", hue="algorithm", hue_order=names,
+                  order=[f"{xi:g}" for xi in sorted(learners.xi.unique())], palette=PALETTE, dodge=0.4,
+                  markers=[STYLES[name].marker for name in names], linestyle="none", markersize=4.5, capsize=0.12,
+                  errorbar=paper_ends, err_kws={"linewidth": 1.2}, ax=axes)  # fmt: skip
+    axes.get_legend().remove()
+    for name in names:
+        style, means = STYLES[name], learners[learners.algorithm == name].groupby("xi").rewards.mean()
+        axes.axhline(means.mean(), color=style.colour, linestyle=style.line, linewidth=1)
+        axes.axhspan(means.mean() - means.std(ddof=0), means.mean() + means.std(ddof=0), color=style.colour, alpha=0.10,
+                     linewidth=0)  # fmt: skip
+    axes.grid(visible=False, axis="x")
+    axes.set(ylabel="cumulative reward", xlabel="ξ (not to scale)")
 
 
 def learning_curves(histories: pd.DataFrame) -> Figure:
@@ -138,11 +155,46 @@ def episodes(records: Mapping[str, Record]) -> Figure:
     for axes in grid[:, 0]:
         lines = marked(variable, *axes.get_ylim())
         axes.hlines(lines, 0, steps, color="#b8860b", linestyle="--", linewidth=0.9, zorder=1)
-    middle = len(grid) // 2
-    grid[middle, 0].set_ylabel(axis_label(variable))
-    grid[middle, 1].set_ylabel(axis_label(system.action))
+    label_column(grid[:, 0], axis_label(variable))
+    label_column(grid[:, 1], axis_label(system.action))
     for axes in grid[-1]:
         axes.set_xlabel("time step t")
+    return figure
+
+
+def fresh_profile(records: Iterable[Record]) -> Figure:
+    """Show which share of the fresh episodes reaches a return, one line per algorithm: the higher the better."""
+    records = list(records)
+    figure, grid = new_figure(height=3.1)
+    axes = grid[0, 0]
+    frame = pd.DataFrame([{"algorithm": record.job.algorithm} for record in records])
+    for name in present(frame):
+        rewards = np.concatenate([record.rewards for record in records if record.job.algorithm == name])
+        style = STYLES[name]
+        sns.ecdfplot(x=np.quantile(rewards, np.linspace(0, 1, 400)), complementary=True, color=style.colour,
+                     linestyle=style.line, label=name, ax=axes)  # fmt: skip
+    axes.set(xlabel="return of an episode", ylabel="share of episodes above it", ylim=(-0.02, 1.02))
+    legend_above(figure, axes)
+    return figure
+
+
+def reported_and_fresh(finals: pd.DataFrame) -> Figure:
+    """Show for each agent what is reported of it and what it earns on fresh episodes, joined by a line."""
+    names = [name for name in present(finals) if name in LEARNERS]
+    figure, grid = new_figure(1, len(names), height=2.9, sharey=True)
+    for axes, name in zip(grid[0], names, strict=True):
+        mine, style = finals[finals.algorithm == name], STYLES[name]
+        both = mine[["rewards", "fresh"]].rename(columns={"rewards": "reported"})
+        axes.plot([0, 1], both.to_numpy().T, color=style.colour, linewidth=0.6, alpha=0.5, zorder=1)
+        sns.stripplot(both.melt(var_name="measure", value_name="reward"), x="measure", y="reward", jitter=False, size=4,
+                      color=style.colour, marker=style.marker, ax=axes)  # fmt: skip
+        sns.pointplot(both.melt(var_name="measure", value_name="reward"), x="measure", y="reward", color="#1a1a1a",
+                      errorbar=paper_ends, linestyle="none", marker="_", markersize=18, err_kws={"linewidth": 1.6},
+                      ax=axes)  # fmt: skip
+        axes.set(xlabel=None, ylabel=None, xlim=(-0.45, 1.45))
+        axes.grid(visible=False, axis="x")
+        name_panel(axes, name)
+    grid[0, 0].set_ylabel("cumulative reward")
     return figure
 
 

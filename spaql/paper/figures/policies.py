@@ -1,6 +1,7 @@
 """Pictures of policies: maps over two state variables, growing partitions, closed loops, drawn trees, and returns.
 
-Every colour scale runs from dark to light without turning back, so that it can be read in grey and by the colour-blind.
+Actions have a sign, and a scale from blue over a neutral zero to orange, whose ends differ in grey; all other
+quantities have a scale that runs from dark to light without turning back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import BoundaryNorm, LogNorm, Normalize
+from matplotlib.colors import BoundaryNorm, Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from spaql.paper.figures.style import BAND, legend_above, name_panel, new_figure
+from spaql.paper.figures.style import BAND, FONT, WIDTH, legend_above, name_panel, new_figure
 from spaql.paper.labels import OTHERS, STYLES, Style, formulas, in_brackets
 from spaql.policies.export import describe_action, describe_question, signed
 from spaql.policies.interval import Interval
@@ -25,9 +27,8 @@ from spaql.policies.simplify import Size
 from spaql.policies.tree import LEAF, Tree
 from spaql.systems import Variable, system_of
 
-WIDTH, FONT = 6.2, 11
-
-COLOURS = "cividis"
+COLOURS = colormaps["cividis"]
+SIGNED = LinearSegmentedColormap.from_list("signed", ["#0b3c7d", "#7fb2e5", "#f4f4f4", "#fdb863", "#e66101"])
 
 QUANTITIES = {"action": "action", "q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
 
@@ -119,33 +120,41 @@ def phase_portrait(
 def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     """Return the tree as a drawing: below a question is its answer yes on the left, no on the right.
 
-    Of a tree with more than about twenty leaves the drawing is wider than a page.
+    A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
     """
     place, symbols = place_nodes(tree), formulas(tree.variables.observed)
-    width = max(WIDTH, 1.25 * tree.leaves)
-    figure = Figure(figsize=(width, 0.5 + 0.95 * (tree.depth + 1)), layout="constrained")
+    sideways = 1.2 * tree.leaves > WIDTH
+    if sideways:
+        place, size = place[:, ::-1], (max(WIDTH, 1.6 * (tree.depth + 1)), 0.4 + 0.5 * tree.leaves)
+    else:
+        size = (WIDTH, 0.5 + 0.95 * (tree.depth + 1))
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
     box = {"boxstyle": "round,pad=0.35", "edgecolor": "black", "linewidth": 1.0}
     for node, (across, down) in enumerate(place):
         leaf = tree.feature[node] == LEAF
         if leaf:
-            text = describe_action(tree, node, decimals)
+            text = describe_action(tree, node, decimals).replace("-", "−")
         else:
             text = symbolic(describe_question(tree, node, "<", decimals), symbols) + "?"
             for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
                 to = place[child]
                 axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
-                axes.text((across + to[0]) / 2, -(down + to[1]) / 2, answer, fontsize=FONT - 1, ha="center",
-                          va="center", color="0.25", backgroundcolor="white", zorder=2)  # fmt: skip
+                axes.text((across + to[0]) / 2, -(down + to[1]) / 2, answer, fontsize=FONT, ha="center", va="center",
+                          color="0.25", bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
+                          zorder=2)  # fmt: skip
         box["facecolor"] = "0.88" if leaf else "white"
         axes.text(across, -down, text, fontsize=FONT, ha="center", va="center", bbox=dict(box), zorder=3)
-    axes.set_xlim(-0.6, max(tree.leaves - 0.4, 0.6))
-    axes.set_ylim(-tree.depth - 0.5, 0.5)
+    ends = (tree.depth, tree.leaves - 1) if sideways else (max(tree.leaves - 1, 0), tree.depth)
+    axes.set_xlim(-0.5, max(ends[0] + 0.5, 0.5))
+    axes.set_ylim(-ends[1] - 0.5, 0.5)
     return figure
 
 
-def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None) -> Figure:
+def trade_off(
+    curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None, lowest: float | None = None
+) -> Figure:
     """Show the return of trees against their size.
 
     Parameters
@@ -154,6 +163,8 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
         From `Policy.simplify`, by algorithm: the last size of each is the full policy, which has a large marker.
     network
         How many weights TRPO's network has and what it earns: a horizontal line with its interval.
+    lowest
+        Where the axis of returns begins; below it are trees that are too small to be of interest.
     """
     figure, grid = new_figure(height=3.4)
     axes = grid[0, 0]
@@ -171,6 +182,8 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("leaves of the tree")
     axes.set_ylabel("mean return")
+    if lowest is not None:
+        axes.set_ylim(bottom=lowest)
     legend_above(figure, axes)
     return figure
 
@@ -178,9 +191,10 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
 def robustness_curves(frame: pd.DataFrame) -> Figure:
     """Show the returns of policies under changed mass and length and under noise.
 
-    `spaql.paper.audit.robustness` makes the data.  The grey line is the system the policies were made for.
+    `spaql.paper.audit.robustness` makes the data.  The grey line is the system the policies were made for.  A change
+    that changes no policy's return by one has no panel.
     """
-    changes = list(dict.fromkeys(frame.change))
+    changes = [change for change, rows in frame.groupby("change", sort=False) if np.ptp(rows["mean"]) >= 1]
     names = list(dict.fromkeys(frame.policy))
     figure, grid = new_figure(len(changes), height=2.6, sharey=True)
     for axes, change in zip(grid[:, 0], changes, strict=True):
@@ -206,12 +220,13 @@ def robustness_curves(frame: pd.DataFrame) -> Figure:
 
 
 def styles_of(names: Iterable[str]) -> list[Style]:
-    """Return a style for each name: an algorithm's own, or one that no algorithm has."""
-    names = list(names)
-    others = [name for name in names if name not in STYLES]
+    """Return a style for each name: an algorithm's own ("TRPO, 1,282 weights"), or one that no algorithm has."""
+    algorithm = {name: name.partition(",")[0] for name in names}
+    others = [name for name in algorithm if algorithm[name] not in STYLES]
     if len(others) > len(OTHERS):
         raise ValueError(f"there are styles for {len(OTHERS)} lines that are not an algorithm's, not for {others}")
-    return [(STYLES | dict(zip(others, OTHERS, strict=False)))[name] for name in names]
+    own = dict(zip(others, OTHERS, strict=False))
+    return [own[name] if name in own else STYLES[algorithm[name]] for name in algorithm]
 
 
 def draw_line(
@@ -323,23 +338,39 @@ def draw_map(
     across, up = (grid.ravel() for grid in np.meshgrid(*middles))
     frame = policy.find(observations_at(policy, x, y, across, up, at or {}))
     scale = colour_scale(policy, frame[what].to_numpy(), what)
-    shown = ScalarMappable(scale, COLOURS)
+    colours = colours_of(policy, what)
+    shown = ScalarMappable(scale, colours)
     picture = frame[what].to_numpy(float).reshape(points, points)
     extent = (ends[0][0], ends[0][-1], ends[1][0], ends[1][-1])
-    axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=COLOURS, norm=scale,
+    axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=colours, norm=scale,
                 interpolation="nearest")  # fmt: skip
     if borders:
         lines = border_lines(frame["cell"].to_numpy().reshape(points, points), *ends)
-        axes.add_collection(LineCollection(lines, colors="black", linewidths=0.9))
-        axes.add_collection(LineCollection(lines, colors="white", linewidths=0.4))
+        axes.add_collection(LineCollection(lines, colors="black", linewidths=0.7))
+    axes.grid(visible=False)
     axes.set_xlim(extent[:2])
     axes.set_ylim(extent[2:])
     axes.set_xlabel(label(policy, x), fontsize=FONT)
     axes.set_ylabel(label(policy, y), fontsize=FONT)
-    axes.tick_params(labelsize=FONT - 1)
+    axes.tick_params(labelsize=FONT)
     if key:
         add_key(axes.figure, axes, policy, shown, what)
     return shown
+
+
+def colours_of(policy: Policy, what: str) -> Colormap:
+    """Return the colours of a quantity: of actions with both signs those with a neutral middle."""
+    lowest, highest = action_ends(policy)
+    return SIGNED if what == "action" and lowest < 0 < highest else COLOURS
+
+
+def action_ends(policy: Policy) -> tuple[float, float]:
+    """Return the lowest and the highest action."""
+    names = policy.variables
+    if names.box is None:
+        return float(min(names.choices)), float(max(names.choices))
+    centre, half = names.space.action_centre[0], names.space.action_half[0]
+    return float(centre - half), float(centre + half)
 
 
 def colour_scale(policy: Policy, values: np.ndarray, what: str) -> Normalize:
@@ -351,8 +382,9 @@ def colour_scale(policy: Policy, values: np.ndarray, what: str) -> Normalize:
         edges = np.concatenate(([steps[0] - 1], middles, [steps[-1] + 1]))
         return BoundaryNorm(edges, 256)
     if what == "action":
-        half = names.space.action_half[0]
-        return Normalize(names.space.action_centre[0] - half, names.space.action_centre[0] + half)
+        lowest, highest = action_ends(policy)
+        most = max(-lowest, highest)
+        return Normalize(-most, most) if lowest < 0 < highest else Normalize(lowest, highest)
     if what == "visits":
         return LogNorm(1, max(2, values.max()))
     if what == "depth":
@@ -367,14 +399,14 @@ def add_key(figure: FigureBase, axes: Any, policy: Policy, shown: ScalarMappable
     unit = f" ({names.action_unit})" if names.action_unit else ""
     if what == "action" and names.box is None:
         patches = [
-            Patch(facecolor=colour, edgecolor="black", label=signed(choice, names.action_unit))
+            Patch(facecolor=colour, edgecolor="black", label=signed(choice, names.action_unit).replace("-", "−"))
             for choice, colour in zip(names.choices, shown.to_rgba(np.array(names.choices)), strict=True)
         ]
-        figure.legend(handles=patches, loc="outside upper center", ncols=5, fontsize=FONT - 1, frameon=False)
+        figure.legend(handles=patches, loc="outside upper center", ncols=5, fontsize=FONT, frameon=False)
         return
     bar = figure.colorbar(shown, ax=axes)
     bar.set_label(f"{names.action}{unit}" if what == "action" else QUANTITIES[what], fontsize=FONT)
-    bar.ax.tick_params(labelsize=FONT - 1)
+    bar.ax.tick_params(labelsize=FONT)
     if what == "depth" and isinstance(shown.norm, BoundaryNorm):
         edges = shown.norm.boundaries
         bar.set_ticks((edges[1:] + edges[:-1]) / 2)

@@ -1,62 +1,93 @@
-"""The style that all figures of the book share: settings, panels, legends."""
+"""The theme that all figures of the book share: seaborn's, with our palette; panels and legends."""
 
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
+from numpy.typing import ArrayLike
 
 from spaql.paper.labels import STYLES
+from spaql.policies.interval import paper_interval
 
-WIDTH = 6.4  # inches
+WIDTH = 6.2  # inches: on a phone, where a figure is 350 pixels wide, its text is then 9 pixels high
+FONT = 11.5  # of all text
 
-SETTINGS = {
+PALETTE = {name: style.colour for name, style in STYLES.items()}
+
+SETTINGS = sns.axes_style("whitegrid") | {
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
-    "font.size": 10.5,
+    "font.size": FONT,
+    "axes.labelsize": FONT,
+    "axes.titlesize": FONT,
+    "xtick.labelsize": FONT,
+    "ytick.labelsize": FONT,
+    "legend.fontsize": FONT,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.grid": True,
+    "axes.edgecolor": "#333333",
     "grid.color": "#e3e3e3",
     "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
+    "xtick.bottom": True,
+    "ytick.left": True,
+    "text.color": "#1a1a1a",
+    "axes.labelcolor": "#1a1a1a",
+    "xtick.color": "#1a1a1a",
+    "ytick.color": "#1a1a1a",
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "savefig.bbox": "tight",
     "svg.hashsalt": "spaql",  # the same figure gives the same file
+    "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own, so the same on every machine
 }
 
 BAND = 0.18  # opacity of intervals
+FAINT = 0.16  # of single agents behind their mean
 
 
 def use_svg() -> None:
-    """Let notebooks show figures as vector graphics, in the book's style."""
-    plt.rcParams.update(SETTINGS)
+    """Let notebooks show figures as vector graphics, in the book's theme."""
+    sns.set_theme(style="whitegrid", palette=list(PALETTE.values()), rc=SETTINGS)
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
 def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options: Any) -> tuple[Figure, np.ndarray]:
-    """Return a figure in the book's style and the array of its axes; `height` is a row's, in inches."""
+    """Return a figure in the book's theme and the array of its axes; `height` is a row's, in inches."""
     with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height * rows + 0.4), squeeze=False, **options)
     plt.close(figure)  # a notebook shows the figure that a cell returns, and only once
     return figure, axes
 
 
+def paper_ends(values: ArrayLike) -> tuple[float, float]:
+    """Return the ends of the paper's interval, as seaborn asks for them."""
+    interval = paper_interval(np.asarray(values, float))
+    return float(interval.low), float(interval.high)
+
+
 def name_panel(axes: Axes, name: str, weight: str = "bold") -> None:
     """Write a panel's name above its upper left corner."""
-    axes.set_title(name.replace("-", "−") if weight == "normal" else name, loc="left", fontsize=10.5, fontweight=weight)
+    axes.set_title(name.replace("-", "−") if weight == "normal" else name, loc="left", fontsize=FONT, fontweight=weight)
+
+
+def label_column(column: np.ndarray, text: str) -> None:
+    """Write one label beside all panels of a column, halfway down."""
+    place, rest = divmod(len(column) - 1, 2)
+    column[place].set_ylabel(text, y=-0.15 if rest else 0.5)
 
 
 def legend_above(figure: Figure, axes: Axes) -> None:
     """Put the legend above the panels, where it hides nothing."""
     handles, labels = axes.get_legend_handles_labels()
     widest = max(map(len, labels))
-    columns = min(len(labels), 2 if widest > 20 else 3 if len(labels) > 4 else 4)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6)
+    columns = min(len(labels), 2 if widest > 18 else 3 if len(labels) > 4 else 4)
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6,
+                  fontsize=FONT)  # fmt: skip
 
 
 def present(frame: pd.DataFrame) -> list[str]:
@@ -64,6 +95,6 @@ def present(frame: pd.DataFrame) -> list[str]:
     return [name for name in STYLES if name in set(frame.algorithm)]
 
 
-def thin(count: int, points: int = 300) -> np.ndarray:
+def thin(count: int, points: int = 160) -> np.ndarray:
     """Return which of many points of a curve to draw: the first ones, the last one, and evenly in between."""
     return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))

@@ -9,7 +9,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
 from spaql.paper.runs.errors import Stale
-from spaql.paper.runs.job import ALGORITHMS, Job, untrained
+from spaql.paper.runs.job import ALGORITHMS, Job, Record, record_episode, untrained
 from spaql.paper.runs.store import load_record
 
 log = logging.getLogger(__name__)
@@ -40,3 +40,11 @@ def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
                 "agent %d of %s on %s is not the stored one to the last bit", job.agent, job.algorithm, job.system
             )
     return agent
+
+
+def replay(record: Record, agent: Agent, seed: int) -> Record:
+    """Return a record with another episode: of its agent, trained again, from the start that the seed draws.
+
+    The episodes that are stored with records each begin in a state of their own; those of one seed begin in the same.
+    """
+    return record._replace(episode=record_episode(agent, record.job.system, np.random.SeedSequence(seed)))

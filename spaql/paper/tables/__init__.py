@@ -1,6 +1,7 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
 from spaql.paper.tables import audit, learned, readings
+from spaql.paper.tables.download import curves_frame, download, episodes_frame, summary_frame
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -16,6 +17,9 @@ __all__ = [
     "audit",
     "baseline_table",
     "between",
+    "curves_frame",
+    "download",
+    "episodes_frame",
     "learned",
     "number",
     "p_value",
@@ -24,6 +28,7 @@ __all__ = [
     "scale_note",
     "solved_table",
     "spread",
+    "summary_frame",
     "welch_sentence",
     "xi_table",
 ]

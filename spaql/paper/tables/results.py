@@ -1,27 +1,28 @@
 """Tables and sentences of the paper's experiments."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
+from numpy.typing import ArrayLike
+from scipy import stats
 
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.figures.style import present
 from spaql.paper.frames import finals
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
-from spaql.paper.statistics import Comparison
+from spaql.paper.statistics import Comparison, welch
 from spaql.paper.studies import LEARNERS, SCALES, LongRuns, XiStudy, scale_of
 from spaql.paper.tables.table import Table, number, p_value, plus_minus, spread
-from spaql.policies.interval import paper_interval
 from spaql.systems import solved_at, title
 
 
 def welch_sentence(first: str, second: str, comparison: Comparison) -> str:
     """Say what a Welch test of two groups of agents found."""
-    outcome = "differ" if comparison.p < 0.05 else "cannot be told apart"
+    outcome = "differ" if comparison.p < 0.05 else "do not differ significantly"
     return (
         f"{first} and {second} {outcome} at the 5 % level (Welch, two-sided: {p_value(comparison.p)}; difference of "
         f"the means {number(comparison.difference, 1)}, 95 % interval {number(comparison.low, 1)} to "
@@ -29,33 +30,55 @@ def welch_sentence(first: str, second: str, comparison: Comparison) -> str:
     )
 
 
+def best_of(groups: Mapping[str, ArrayLike]) -> set[str]:
+    """Return the groups to be shown in bold: the highest mean, and what Welch's test at 5 % does not tell from it.
+
+    This is the rule of the paper's Table 5.
+    """
+    means = {name: float(np.mean(np.asarray(values, float))) for name, values in groups.items()}
+    best = max(means, key=lambda name: means[name])
+    if min(len(np.asarray(values)) for values in groups.values()) < 2:
+        return {name for name, mean in means.items() if mean == means[best]}
+    return {name for name, values in groups.items() if name == best or welch(groups[best], values).p >= 0.05}
+
+
 def results_table(records: Iterable[Record], caption: str, name: str) -> Table:
     """Return the rewards and arms at the end of training beside the paper's (its Tables 4 and 5).
 
-    "Fresh" is what the paper does not report: the policy kept, on episodes that had no part in choosing it.
+    "Fresh" is what the paper does not report: the policy kept, on episodes that had no part in choosing it.  The best
+    rewards are bold, as in the paper.
     """
     frame = finals(list(records))
     system = frame.system.iloc[0]
     paper = paper_results().get(system, {})
+    groups = {algorithm: frame[frame.algorithm == algorithm] for algorithm in present(frame)}
+    bold = {
+        column: best_of({algorithm: mine[column] for algorithm, mine in groups.items()})
+        for column in ("rewards", "fresh")
+    }
     rows = []
-    for algorithm in present(frame):
-        mine, theirs = frame[frame.algorithm == algorithm], paper.get(algorithm, {})
-        arms = algorithm in LEARNERS
+    for algorithm, mine in groups.items():
+        theirs = paper.get(algorithm, {})
+        shown = {column: in_bold(spread(mine[column], 1), algorithm in best) for column, best in bold.items()}
         rows.append(
             {
-                "": algorithm,
-                "agents": str(len(mine)),
-                "reward": spread(mine.rewards),
-                "paper": plus_minus(*theirs["rewards"]) if "rewards" in theirs else "",
-                "fresh": spread(mine.fresh),
-                "arms": spread(mine.arms, 1) if arms else "",
-                "paper's arms": plus_minus(*theirs["arms"]) if "arms" in theirs else "",
+                "algorithm": algorithm,
+                "reward": shown["rewards"],
+                "paper": plus_minus(*theirs["rewards"], 1) if "rewards" in theirs else "",
+                "fresh": shown["fresh"],
+                "arms": spread(mine.arms, 0) if algorithm in LEARNERS else "",
+                "paper's arms": plus_minus(*theirs["arms"], 0) if "arms" in theirs else "",
             }
         )
     table = pd.DataFrame(rows)
     if not paper:
         table = table.drop(columns=["paper", "paper's arms"])
     return Table(table, caption, name)
+
+
+def in_bold(text: str, bold: bool) -> str:
+    """Return a text in bold, if it is to be."""
+    return f"**{text}**" if bold else text
 
 
 def solved_table(frame: pd.DataFrame, caption: str, name: str, perfect: float = 200.0) -> Table:
@@ -79,7 +102,7 @@ def solved_table(frame: pd.DataFrame, caption: str, name: str, perfect: float = 
         mine = frame[frame.algorithm == algorithm]
         rows.append(
             {
-                "": algorithm,
+                "algorithm": algorithm,
                 "agents": len(mine),
                 "solve it": (mine.rewards >= solved).sum(),
                 f"at {perfect:g}": (mine.rewards == perfect).sum(),
@@ -94,14 +117,18 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the ends of training of the learners and the baselines, with what they cost in samples."""
     rows = []
     for system, group in frame.groupby("system", sort=False):
-        for algorithm in present(group):
+        names = present(group)
+        bold = {
+            column: best_of({n: group[group.algorithm == n][column] for n in names}) for column in ("rewards", "fresh")
+        }
+        for algorithm in names:
             mine = group[group.algorithm == algorithm]
             rows.append(
                 {
                     "system": title(system),
-                    "": algorithm,
-                    "reward": spread(mine.rewards, 1),
-                    "fresh": spread(mine.fresh, 1),
+                    "algorithm": algorithm,
+                    "reward": in_bold(spread(mine.rewards, 1), algorithm in bold["rewards"]),
+                    "fresh": in_bold(spread(mine.fresh, 1), algorithm in bold["fresh"]),
                     "fresh, no noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
                     "training": number(mine.steps.mean() / 1000, 0),
                     "rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
@@ -110,25 +137,53 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
+class XiEffect(NamedTuple):
+    """How much ξ matters to an algorithm on a system."""
+
+    means: pd.Series  # the mean reward at each ξ
+    spread: float  # their standard deviation
+    chance: float  # what it would be about if ξ made no difference: the typical standard error of one of them
+    p: float  # of a Kruskal-Wallis test of the agents at all ξ
+
+
+def xi_effect_of(group: pd.DataFrame) -> XiEffect:
+    """Return how much ξ matters to the agents of one algorithm on one system."""
+    by_xi = group.groupby("xi").rewards
+    means, errors = by_xi.mean(), by_xi.std(ddof=0) / np.sqrt(by_xi.size())
+    several = len(means) > 1 and group.rewards.nunique() > 1
+    p = float(stats.kruskal(*(rewards for _, rewards in by_xi)).pvalue) if several else float("nan")
+    return XiEffect(means, float(means.std(ddof=0)), float(errors.median()), p)
+
+
 def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return how much ξ matters: how far an algorithm's means lie apart over ξ, beside how well each is known."""
+    """Return how much ξ matters: how far an algorithm's means lie apart over ξ, beside what chance alone would give."""
     rows = []
-    for (system, algorithm), group in frame[frame.algorithm != "Random"].groupby(["system", "algorithm"], sort=False):
-        intervals = group.groupby("xi").rewards.apply(paper_interval)
-        means = intervals.map(lambda interval: interval.mean)
+    for (system, algorithm), group in xi_groups(frame):
+        effect = xi_effect_of(group)
+        best = effect.means.idxmax()
         rows.append(
             {
                 "system": title(system),
                 "algorithm": algorithm,
-                "mean over ξ": number(means.mean(), 1),
-                "spread over ξ": number(means.std(ddof=0), 1),
-                "half-interval": number(intervals.map(lambda interval: interval.high - interval.mean).median(), 1),
-                "best ξ": f"{means.idxmax():g}",
-                "its reward": number(means.max(), 1),
-                "reward at ξ = 0": number(means[0], 1) if 0 in means.index else "",
+                "mean reward": number(effect.means.mean(), 1),
+                "spread over ξ": number(effect.spread, 1),
+                "by chance": number(effect.chance, 1),
+                "p": p_value(effect.p).removeprefix("p = ").removeprefix("p "),
+                "best ξ": f"{best:g}",
+                "reward at it": number(effect.means[best], 1),
             }
         )
     return Table(pd.DataFrame(rows), caption, name)
+
+
+def xi_groups(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Return the learners' agents by system and algorithm, systems first, in the order of all figures."""
+    learners = frame[frame.algorithm != "Random"]
+    return [
+        ((system, algorithm), learners[(learners.system == system) & (learners.algorithm == algorithm)])
+        for system in dict.fromkeys(learners.system)
+        for algorithm in present(learners)
+    ]
 
 
 def parameter_table(plan: XiStudy | LongRuns, caption: str, name: str) -> Table:
@@ -155,19 +210,22 @@ def scale_note(records: Iterable[Record]) -> Markdown:
     scale = scale_of(record.job for record in records)
     agents = f"{len(records):,} agents"
     if scale == "paper":
-        return Markdown(f"> The paper's runs at the paper's scale: {agents}.")
+        return Markdown(f"> This page is computed from {agents}: as many as in the paper, trained for as long.")
     known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
     return Markdown(f"> **Not the paper's runs**: {agents} with {known}. Nothing below is a verdict on the paper.")
 
 
 def enumerate_values(values: Iterable) -> str:
-    """Return the different values of something, as text."""
-    return ", ".join(dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values))
+    """Return the different values of something, as text: all of them, or of many how many and their ends."""
+    texts = list(dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values))
+    return ", ".join(texts) if len(texts) <= 4 else f"{len(texts)} values, {texts[0]} to {texts[-1]}"
 
 
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per algorithm and system: with which parameters its agents were trained, and what it took."""
-    frame = pd.DataFrame([vars(record.job) | {"wall": record.wall} for record in records])
+    frame = pd.DataFrame(
+        [vars(record.job) | {"wall": record.wall, "iterations": len(record.history)} for record in records]
+    )
     rows = []
     for (system, algorithm), group in frame.groupby(["system", "algorithm"], sort=False):
         rows.append(

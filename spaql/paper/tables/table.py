@@ -1,9 +1,10 @@
 """A table with its caption, and numbers as text."""
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from spaql.policies.interval import Interval, paper_interval
 
@@ -45,7 +46,7 @@ def plus_minus(mean: float, half: float, digits: int = 2) -> str:
     return f"{number(mean, digits)} ± {number(half, digits)}"
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
+def spread(values: ArrayLike, digits: int = 2) -> str:
     """Return the mean of values with the paper's interval, as text."""
     interval = paper_interval(values)
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
@@ -58,6 +59,8 @@ def between(interval: Interval, digits: int = 1) -> str:
 
 def p_value(p: float) -> str:
     """Return a p-value as text."""
+    if math.isnan(p):
+        return ""
     if p < 1e-15:
         return "p < 10⁻¹⁵"
     if p >= 0.001:

@@ -1,0 +1,148 @@
+"""The home page: what was found, one line each with a badge, and a pole that the smallest tree holds."""
+
+import html
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from spaql.paper.audit.claims import paper_results
+from spaql.paper.tables.table import number
+from spaql.systems import solved_at
+
+NEW = "new"  # the badge of what the paper does not ask
+
+CLASSES = {"holds": "holds", "differs": "differs", NEW: "new"}  # any other verdict is grey
+
+
+class Headline(NamedTuple):
+    """A finding in a line: how the paper's claims about it fare, the sentence, and the page that has more."""
+
+    badge: str
+    text: str
+    page: str
+
+
+def verdict_on(verdicts: pd.DataFrame, *ids: str) -> str:
+    """Return the verdict that claims share, or all of theirs."""
+    return ", ".join(dict.fromkeys(verdicts.set_index("id").verdict[list(ids)]))
+
+
+def headlines(verdicts: pd.DataFrame, ends: pd.DataFrame, leaves: int) -> list[Headline]:
+    """Return the findings of the home page and the README.
+
+    Parameters
+    ----------
+    verdicts
+        From `spaql.paper.audit.judge.verdicts`.
+    ends
+        From `spaql.paper.frames.finals`, of the long runs and TRPO.
+    leaves
+        Of the smallest tree that solves CartPole.
+    """
+    chosen = ends.set_index(["system", "algorithm"]).sort_index()
+
+    def mean(algorithm: str, column: str = "rewards", system: str = "Pendulum-v1") -> str:
+        return number(chosen.loc[(system, algorithm), column].mean(), 0)
+
+    agents = chosen.loc[("CartPole-v0", "SPAQL-TS")]
+    solved, solved_fresh = ((agents[column] >= solved_at("CartPole-v0")).sum() for column in ("rewards", "fresh"))
+    paper = number(paper_results()["Pendulum-v1"]["SPAQL"]["rewards"][0], 0)
+    counted = chosen.loc[("Pendulum-v1", "SPAQL")]
+    times = (counted.steps.sum() + counted.evaluation_steps.sum()) / counted.steps.sum()
+    better = [f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
+    return [
+        Headline(
+            verdict_on(verdicts, *better),
+            f"One partition for all time steps beats one for each: on Pendulum SPAQL earns {mean('SPAQL')} with "
+            f"{mean('SPAQL', 'arms')} arms, AQL {mean('AQL')} with {mean('AQL', 'arms')}.",
+            "../notebooks/02_pendulum",
+        ),
+        Headline(
+            verdict_on(verdicts, "cartpole-ts-solves"),
+            f"SPAQL-TS solves CartPole: {solved} of {len(agents)} agents by the paper's measure, {solved_fresh} on "
+            "fresh episodes.",
+            "../notebooks/04_cartpole",
+        ),
+        Headline(
+            verdict_on(verdicts, "pendulum-rewards-spaql"),
+            f"The paper's Pendulum is not what its text describes: SPAQL earns {mean('SPAQL')} here, {paper} there.",
+            "../notebooks/06_audit",
+        ),
+        Headline(
+            NEW,
+            f"Reported rewards are the best of thousands: the same SPAQL policies earn {mean('SPAQL', 'fresh')} on "
+            f"fresh episodes of Pendulum, not {mean('SPAQL')}.",
+            "../notebooks/02_pendulum",
+        ),
+        Headline(
+            verdict_on(verdicts, "trpo-pendulum-best"),
+            f"TRPO ends ahead on Pendulum ({mean('TRPO')}), and with the rollouts that choose its agents SPAQL uses "
+            f"{times:.0f} times as many samples.",
+            "../notebooks/05_trpo_comparison",
+        ),
+        Headline(
+            NEW,
+            "The policies can be read, and are larger than they need to be: a tree with "
+            f"{leaves} leaves holds the pole.",
+            "../notebooks/07_policies",
+        ),
+    ]  # fmt: skip
+
+
+def as_lines(found: Iterable[Headline]) -> str:
+    """Return headlines as a list in Markdown, each with its badge and a link to its page."""
+    return "\n".join(
+        f'- <span class="badge badge-{CLASSES.get(one.badge, "open")}">{html.escape(one.badge)}</span> {one.text} '
+        f"{{doc}}`More <{one.page}>`"
+        for one in found
+    )
+
+
+def smallest_policy(path: Path, system: str) -> dict[str, Any]:
+    """Return the explorer's smallest policy of a system, with the system's data."""
+    text = path.read_text(encoding="utf-8")
+    data = json.loads(text[text.index("=") + 1 :].rstrip().rstrip(";"))
+    policy = min((p for p in data["policies"] if p["system"] == system), key=lambda p: p["leaves"])
+    return {name: policy[name] for name in ("feature", "threshold", "left", "right", "action", "leaves")} | {
+        "system": data["systems"][system]
+    }
+
+
+def leaf_rules(policy: dict[str, Any]) -> list[str]:
+    """Return one rule per leaf in the order of its actions: the questions on the way to it, and what it does."""
+    system, rules = policy["system"], {}
+
+    def walk(node: int, asked: list[str]) -> None:
+        feature = policy["feature"][node]
+        if feature < 0:
+            row = policy["left"][node]
+            force = system["choices"][policy["action"][row]]
+            rules[row] = f"{' and '.join(asked)}: push {'right' if force > 0 else 'left'}"
+            return
+        name, unit = system["observed"][feature], system["units"][feature]
+        threshold = f"{number(policy['threshold'][node], 2)} {unit}"
+        walk(policy["left"][node], [*asked, f"{name} < {threshold}"])
+        walk(policy["right"][node], [*asked, f"{name} ≥ {threshold}"])
+
+    walk(0, [])
+    return [rules[row] for row in sorted(rules)]
+
+
+def hero(policy: dict[str, Any]) -> str:
+    """Return the moving picture of the home page: a pole under a tree, with the tree's rules beside it."""
+    rules = "".join(f"<li>{html.escape(rule)}</li>" for rule in leaf_rules(policy))
+    data = html.escape(json.dumps(policy, ensure_ascii=False), quote=True)
+    return (
+        "```{raw} html\n"
+        f'<div class="hero" id="spaql-hero" data-policy="{data}">'
+        '<canvas width="640" height="300" role="img" '
+        'aria-label="A cart that keeps a pole upright under the rules beside it"></canvas>'
+        f"<div><p>The whole policy, {policy['leaves']} rules:</p><ul>{rules}</ul>"
+        '<p><button type="button" data-push="-1">← push the pole</button> '
+        '<button type="button" data-push="1">push the pole →</button> '
+        '<button type="button" data-play>pause</button></p></div></div>\n'
+        '<script src="../_static/systems/cartpole.js"></script>\n<script src="../_static/hero.js"></script>\n```\n'
+    )

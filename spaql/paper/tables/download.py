@@ -1,0 +1,56 @@
+"""The data of figures, to take away: a link that holds the file itself, so that it works from a disk, too."""
+
+import base64
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from spaql.paper.figures.style import thin
+from spaql.paper.runs.job import Record
+from spaql.policies.interval import paper_interval
+
+
+def download(frame: pd.DataFrame, name: str) -> Markdown:
+    """Return a link to a frame as a CSV file."""
+    text = frame.to_csv(index=False, float_format="%.6g")
+    held = base64.b64encode(text.encode()).decode()
+    return Markdown(
+        f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">The data of this figure (CSV)</a>'
+    )
+
+
+def summary_frame(frame: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return the mean over agents with the ends of the paper's interval, of each of the columns."""
+    rows = []
+    for key, group in frame.groupby(by, sort=False):
+        row = dict(zip(by, key, strict=True)) | {"agents": len(group)}
+        for column in columns:
+            interval = paper_interval(group[column])
+            row |= {column: interval.mean, f"{column}_low": interval.low, f"{column}_high": interval.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def curves_frame(histories: pd.DataFrame) -> pd.DataFrame:
+    """Return the curves of histories at the iterations that figures draw."""
+    last = histories.groupby("algorithm").iteration.transform("max")
+    shown = {count: set(thin(int(count)) + 1) for count in last.unique()}
+    kept = np.array([i in shown[count] for i, count in zip(histories.iteration, last, strict=True)])
+    return summary_frame(histories[kept], ["algorithm", "iteration"], ["rewards", "arms", "steps"])
+
+
+def episodes_frame(records: Mapping[str, Record]) -> pd.DataFrame:
+    """Return episodes as a frame with one row per step: the state before it, the action and the reward."""
+    frames = []
+    for name, record in records.items():
+        episode = record.episode
+        steps = len(episode["actions"])
+        frame = pd.DataFrame(
+            episode["states"][:steps], columns=[f"state_{i}" for i in range(episode["states"].shape[1])]
+        )
+        frame.insert(0, "step", range(steps))
+        frame.insert(0, "algorithm", name)
+        frames.append(frame.assign(action=episode["actions"], reward=episode["rewards"]))
+    return pd.concat(frames, ignore_index=True)

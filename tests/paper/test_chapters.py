@@ -1,0 +1,220 @@
+"""What the chapters and the home page say: against the stored results, which the sentences are about."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from spaql.paper.audit import judge
+from spaql.paper.audit.claims import paper_results
+from spaql.paper.book import chapters, home, icons
+from spaql.paper.book.pages import clone_text, stored
+from spaql.paper.frames import best, finals
+from spaql.paper.runs.retrain import replay, retrain
+from spaql.paper.statistics import holm
+from spaql.paper.tables import download, summary_frame
+from spaql.paper.tables.results import xi_effect_of, xi_groups
+from spaql.paper.tables.table import number
+from spaql.policies.rescore import rescore, search_episodes
+from spaql.policies.settled import share_settled
+from spaql.policies.simplify import Search
+
+ROOT = Path(__file__).parents[2]
+PENDULUM, FIVE, CARTPOLE = "Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"
+
+
+@pytest.fixture(scope="module")
+def records():
+    return {study: stored(study) for study in ("xi", "long", "trpo")}
+
+
+@pytest.fixture(scope="module")
+def ends(records):
+    return {study: finals(group) for study, group in records.items()}
+
+
+@pytest.fixture(scope="module")
+def long(ends):
+    """The agents of the long runs and TRPO's by system."""
+    both = pd.concat([ends["long"], ends["trpo"]])
+    return {system: both[both.system == system] for system in (PENDULUM, FIVE, CARTPOLE)}
+
+
+def prose(name):
+    """What a notebook says in words, on one line."""
+    source = json.loads(next((ROOT / "notebooks").glob(f"{name}*.ipynb")).read_text(encoding="utf-8"))
+    cells = ("".join(cell["source"]) for cell in source["cells"] if cell["cell_type"] == "markdown")
+    return " ".join(" ".join(cells).split())
+
+
+def mean(frame, algorithm, column="rewards"):
+    return frame[frame.algorithm == algorithm][column].mean()
+
+
+def test_xi_matters_to_just_those_that_the_chapter_names(ends):
+    effects = {key: xi_effect_of(group) for key, group in xi_groups(ends["xi"])}
+    found = {key for key, p in zip(effects, holm([e.p for e in effects.values()]), strict=True) if p < 0.05}
+    assert found == {(PENDULUM, "SPAQL"), (CARTPOLE, "SPAQL-TS")}
+    assert effects[PENDULUM, "SPAQL"].means.idxmax() == 4
+    assert set(effects[CARTPOLE, "SPAQL-TS"].means.nlargest(2).index) == {0, 0.4}
+    said = prose("01")
+    assert "SPAQL on Pendulum, which does better with a small ξ" in said
+    assert "SPAQL-TS on CartPole, which does best with little or no bonus" in said
+    text = chapters.xi_matters(ends["xi"])
+    assert "SPAQL on Pendulum (p = " in text
+    assert "to the other 7" in text
+
+
+def test_without_a_bonus_spaql_loses_a_little_and_spaql_ts_gains_on_cartpole(ends):
+    here = ends["xi"][ends["xi"].system == CARTPOLE]
+    zero, others = here[here.xi == 0], here[here.xi > 0]
+    assert mean(others, "SPAQL") - 20 < mean(zero, "SPAQL") < mean(others, "SPAQL")
+    assert mean(zero, "SPAQL") > mean(here, "Random") + 100
+    assert mean(zero, "SPAQL-TS") > mean(others, "SPAQL-TS")
+    assert number(mean(zero, "SPAQL"), 1) in chapters.without_bonus(ends["xi"], CARTPOLE)
+
+
+def test_every_algorithm_earns_more_on_pendulum_than_in_the_paper(long):
+    assert "ours are higher for every algorithm, and SPAQL is ahead of SPAQL-TS" in prose("02")
+    for name, column in paper_results()[PENDULUM].items():
+        if name != "TRPO":
+            assert mean(long[PENDULUM], name) > column["rewards"][0] + column["rewards"][1]
+    assert mean(long[PENDULUM], "SPAQL") > mean(long[PENDULUM], "SPAQL-TS") + 100
+    text = chapters.beside_paper(long[PENDULUM])
+    assert f"SPAQL {number(mean(long[PENDULUM], 'SPAQL'), 0)}" in text
+    assert "(paper: −836 ± 27)" in text
+
+
+def test_the_best_spaql_agent_is_stuck_from_the_start_that_is_shown(records):
+    group = [r for r in records["long"] if (r.job.system, r.job.algorithm) == (PENDULUM, "SPAQL")]
+    record = best(group)
+    agent = retrain(record.job)
+    angles = replay(record, agent, record.job.seed).episode["states"][:, 0]
+    assert np.ptp(angles[-150:]) < 0.1
+    assert np.cos(angles[-1]) < -0.99
+    share = share_settled(agent.policy.tree(deterministic=False), PENDULUM, 1000, record.job.seed)
+    assert share == pytest.approx(0.6, abs=0.02)
+    assert "hangs still for the whole episode" in prose("02")
+
+
+def test_five_torques_gain_about_what_the_paper_says(long):
+    gains = [mean(long[FIVE], name) - mean(long[PENDULUM], name) for name in ("SPAQL", "SPAQL-TS")]
+    assert all(75 < gain < 175 for gain in gains)
+    assert f"SPAQL gains {number(gains[0], 0)} (p = " in chapters.gain(long[FIVE], long[PENDULUM], "SPAQL")
+    assert mean(long[FIVE], "SPAQL") > mean(long[FIVE], "SPAQL-TS")
+
+
+def test_cartpole_is_solved_as_the_chapter_says(long):
+    here = long[CARTPOLE]
+    text = chapters.solved_counts(here)
+    assert "SPAQL-TS 17 (15 on fresh episodes) of 20" in text
+    assert "SPAQL 3 (0 on fresh episodes) of 20" in text  # "no SPAQL agent solves the task on fresh episodes"
+    assert "AQL" not in text.replace("SPAQL", "")
+    assert mean(here, "SPAQL", "arms") < 1000
+    assert mean(here, "AQL", "steps") / 2000 == pytest.approx(22, abs=0.5)
+    assert "training episodes last 22 steps on average" in prose("04")
+
+
+def test_spaql_ts_and_trpo_are_level_as_reported_and_not_on_fresh_episodes(long):
+    text = chapters.told_apart(long[CARTPOLE], "SPAQL-TS", "TRPO")
+    assert "do not differ significantly at the 5 % level" in text
+    assert "on fresh episodes they differ" in text
+    trpo = long[CARTPOLE][long[CARTPOLE].algorithm == "TRPO"]
+    assert set(trpo.fresh) == {200.0}  # "keeps the pole up in every episode"
+
+
+def test_rollouts_cost_twenty_samples_or_more_for_each_in_training(long):
+    for system in (PENDULUM, CARTPOLE):
+        for name in ("SPAQL", "SPAQL-TS"):
+            assert mean(long[system], name, "evaluation_steps") / mean(long[system], name, "steps") > 20
+        assert mean(long[system], "TRPO", "evaluation_steps") == 0
+    assert "SPAQL 400 and 8,004 in rollouts" in chapters.all_samples(long[PENDULUM])
+
+
+def test_trpo_tuned_has_the_iterations_that_the_protocol_says(records):
+    counts = {r.job.system: len(r.history) for r in records["trpo"] if r.job.algorithm == "TRPO tuned"}
+    assert counts == {PENDULUM: 195, CARTPOLE: 390}
+    protocol = (ROOT / "book" / "protocol.md").read_text(encoding="utf-8")
+    assert "195 iterations of 2,048 on Pendulum and 390 of 1,024 on CartPole" in protocol
+
+
+def test_selection_is_the_mean_loss_from_reported_to_fresh(long):
+    here = long[PENDULUM][long[PENDULUM].algorithm == "SPAQL"]
+    assert f"by {number((here.rewards - here.fresh).mean(), 1)} ± " in chapters.selection(long[PENDULUM])
+
+
+def test_a_list_is_a_sentence():
+    assert [chapters.listed(parts) for parts in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "none", "a", "a and b", "a, b and c"
+    ]  # fmt: skip
+
+
+def test_headlines_carry_the_verdicts_and_the_numbers(long):
+    verdicts = judge.verdicts()
+    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), leaves=3)
+    assert len(lines) == 6
+    assert lines[2].badge == verdicts.set_index("id").verdict["pendulum-rewards-spaql"]
+    assert f"SPAQL earns {number(mean(long[PENDULUM], 'SPAQL'), 0)} here, −836 there" in lines[2].text
+    assert "17 of 20 agents by the paper's measure, 15 on fresh episodes" in lines[1].text
+    assert "21 times as many samples" in lines[4].text
+    shown = home.as_lines(lines)
+    assert shown.count('<span class="badge') == shown.count("{doc}`More <") == 6
+    for line in lines:
+        assert (ROOT / "book" / f"{line.page}.ipynb").resolve().is_file()
+
+
+def test_the_rules_of_the_home_page_are_the_trees(tmp_path):
+    policy = home.smallest_policy(ROOT / "book" / "explorer" / "policies.js", CARTPOLE)
+    rules = home.leaf_rules(policy)
+    assert len(rules) == policy["leaves"] == 3
+    assert rules[0].startswith("θ̇ < 0.08 rad/s and θ < 0.03 rad: push left")
+    shown = home.hero(policy)
+    held = re.search(r'data-policy="([^"]+)"', shown)[1].replace("&quot;", '"')
+    assert json.loads(held)["threshold"] == policy["threshold"]
+
+
+def test_the_repositorys_address_is_named_once_it_is_set():
+    assert "git clone https://example.org/x spaql" in clone_text("https://example.org/x")
+    assert "ADDRESS" in clone_text("")
+
+
+def test_icons_are_taken_from_the_library_the_solid_ones_last(tmp_path):
+    library = 'x={sun:[1,2,[],"f185","M0"],"file-pdf":[3,4,[],"f1c1","M1"]};y={sun:[5,6,[9728],"f185","M2"]}'
+    assert icons.subset(library, ["sun", "file-pdf", "none"]) == {"file-pdf": (3, 4, "M1"), "sun": (5, 6, "M2")}
+    (tmp_path / "_static" / "scripts").mkdir(parents=True)
+    script = tmp_path / "_static" / "scripts" / "fontawesome.js"
+    script.write_text(library, encoding="utf-8")
+    (tmp_path / "page.html").write_text('<i class="fa-solid fa-sun fa-lg"></i>', encoding="utf-8")
+    for _ in range(2):  # a second build finds its own script
+        icons.write_icons(tmp_path)
+        assert '{"sun": [5, 6, "M2"]}' in script.read_text(encoding="utf-8")
+
+
+def test_a_downloaded_file_holds_what_is_drawn():
+    frame = pd.DataFrame({"algorithm": ["SPAQL"] * 4, "xi": [0, 0, 4, 4], "rewards": [1.0, 3.0, 5.0, 5.0]})
+    kept = summary_frame(frame, ["algorithm", "xi"], ["rewards"])
+    assert kept.rewards.tolist() == [2.0, 5.0]
+    assert kept.rewards_high[0] == pytest.approx(2 + 1.96 / np.sqrt(2))
+    link = download(kept, "name").data
+    assert 'download="name.csv"' in link
+    assert "data:text/csv;base64," in link
+
+
+def test_trees_are_scored_again_on_other_episodes_and_the_searchs_are_counted(monkeypatch):
+    from spaql import SPAQLTS
+
+    policy = SPAQLTS(CARTPOLE, xi=20, seed=0).learn(60, 10).policy
+    played = []
+    play = Search.play
+    monkeypatch.setattr(
+        Search, "play", lambda self, *args, **kw: played.append(len(self.starts)) or play(self, *args, **kw)
+    )
+    found = policy.simplify(target=195, leaves=4, proposals=5, episodes=10, fresh=20, seed=0)
+    assert sum(played) <= search_episodes(4, 5, 10)
+    assert sum(played) == pytest.approx(search_episodes(4, 5, 10), rel=0.25)
+    again = rescore(found.curve, CARTPOLE, 20, seed=5)
+    assert [size.leaves for size in again] == [size.leaves for size in found.curve]
+    assert again[-1].low <= again[-1].mean <= again[-1].high
