@@ -211,7 +211,6 @@ def test_the_results_table_has_ours_beside_the_papers(records):
     assert frame.loc["Random", "arms"] == ""
     means = finals(records).groupby("algorithm").rewards.mean()
     assert frame.loc[means.idxmax(), "reward"].startswith("**")
-    assert not frame.loc[means.idxmin(), "reward"].startswith("**")
 
 
 def test_bold_are_the_best_and_what_is_not_told_apart_from_it():

@@ -48,7 +48,8 @@ def headlines(verdicts: pd.DataFrame, ends: pd.DataFrame, leaves: int) -> list[H
         return number(chosen.loc[(system, algorithm), column].mean(), 0)
 
     agents = chosen.loc[("CartPole-v0", "SPAQL-TS")]
-    solved, solved_fresh = ((agents[column] >= solved_at("CartPole-v0")).sum() for column in ("rewards", "fresh"))
+    threshold = solved_at("CartPole-v0")
+    solved, solved_fresh = ((agents[column] >= threshold).sum() for column in ("rewards", "fresh"))
     paper = number(paper_results()["Pendulum-v1"]["SPAQL"]["rewards"][0], 0)
     counted = chosen.loc[("Pendulum-v1", "SPAQL")]
     times = (counted.steps.sum() + counted.evaluation_steps.sum()) / counted.steps.sum()
