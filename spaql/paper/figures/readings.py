@@ -22,7 +22,9 @@ def reading_distances(frame: pd.DataFrame, joint: pd.DataFrame) -> Figure:
     image = axes.imshow(cells, COLOURS, vmin=-CLIP, vmax=CLIP, aspect="auto")
     for (y, x), value in np.ndenumerate(cells):
         colour = "white" if abs(value) > 0.75 * CLIP else "black"
-        axes.text(x, y, f"{value:.1f}".replace("-", "−"), ha="center", va="center", fontsize=8.5, color=colour)
+        axes.text(
+            x, y, f"{round(value, 1) + 0.0:.1f}".replace("-", "−"), ha="center", va="center", fontsize=8.5, color=colour
+        )
     chi2 = joint.set_index("reading").chi2
     for x, name in enumerate(order):
         axes.text(x, len(labels) - 0.1, f"{chi2[name]:.0f}", ha="center", va="center", fontsize=9, fontweight="bold")
