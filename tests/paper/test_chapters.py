@@ -10,6 +10,8 @@ import pytest
 
 from spaql.paper.audit import judge
 from spaql.paper.audit.claims import paper_results
+from spaql.paper.audit.controls import controls_table
+from spaql.paper.audit.repaired import samples_to_levels
 from spaql.paper.book import chapters, home, icons
 from spaql.paper.book.pages import clone_text, stored
 from spaql.paper.frames import best, finals
@@ -152,16 +154,21 @@ def test_a_list_is_a_sentence():
     ]  # fmt: skip
 
 
-def test_headlines_carry_the_verdicts_and_the_numbers(long):
+def test_headlines_carry_the_verdicts_and_the_numbers(records, long):
     verdicts = judge.verdicts()
-    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), leaves=3)
-    assert len(lines) == 6
+    effects = controls_table(stored("controls") + stored("ablation") + records["long"])
+    levels = samples_to_levels(stored("repaired") + records["trpo"])
+    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), 3, effects, levels)
+    assert len(lines) == 8
     assert lines[2].badge == verdicts.set_index("id").verdict["pendulum-rewards-spaql"]
     assert f"SPAQL earns {number(mean(long[PENDULUM], 'SPAQL'), 0)} here, −836 there" in lines[2].text
     assert "17 of 20 agents by the paper's measure, 15 on fresh episodes" in lines[1].text
-    assert "21 times as many samples" in lines[4].text
+    assert "21 times as many samples" in lines[5].text
+    assert number(verdicts.set_index("id").run_ours["pendulum-rewards-spaql"], 0) in lines[2].text
+    assert "with every reward deleted from its updates it earns 17" in lines[3].text
+    assert "SPAQL-R stays above −200 on Pendulum from 13,000 samples on, TRPO from 292,000" in lines[6].text
     shown = home.as_lines(lines)
-    assert shown.count('<span class="badge') == shown.count("{doc}`More <") == 6
+    assert shown.count('<span class="badge') == shown.count("{doc}`More <") == 8
     for line in lines:
         assert (ROOT / "book" / f"{line.page}.ipynb").resolve().is_file()
 

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims, judge
+from spaql.paper.audit.controls import controls_table
+from spaql.paper.audit.repaired import samples_to_levels
 from spaql.paper.bench import markdown
 from spaql.paper.book import home
 from spaql.paper.figures import domains, learning, style
@@ -121,7 +123,8 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
 
 def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
     """Return what every study consists of and what it took."""
-    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation"}
+    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation", "controls": "controls",
+             "repaired": "SPAQL-R", "variants": "variants of SPAQL-R"}  # fmt: skip
     rows = []
     for study, frame in ends.items():
         for system, group in frame.groupby("system", sort=False):
@@ -204,7 +207,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         Its address, if it is known.
     """
     folder = book / "drawn"
-    records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation")}
+    records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation", "controls", "repaired", "variants")}
     ends = {study: finals(group) for study, group in records.items()}
     brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
@@ -231,7 +234,13 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "headlines": home.as_lines(home.headlines(judged, brief, policy["leaves"])),
+        "headlines": home.as_lines(
+            home.headlines(
+                judged, brief, policy["leaves"],
+                controls_table(records["controls"] + records["ablation"] + records["long"]),
+                samples_to_levels(records["repaired"] + records["trpo"]),
+            )
+        ),
         "hero": home.hero(policy),
         "clone": clone_text(repository),
         "glance": glance_table(brief).myst(),
