@@ -7,6 +7,10 @@ READY = .venv/.ready
 TESTING = .venv/.testing
 TRPO = .venv/.trpo
 
+# Bytecode is kept even where the surroundings say otherwise: without it each of the many processes that tests and notebooks
+# start would compile all that it imports, for some ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
 test: $(TRPO) lint book
