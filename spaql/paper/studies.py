@@ -522,19 +522,26 @@ def study_of(job: Job) -> str:
 
 def scale_of(jobs: Iterable[Job]) -> str:
     """Return the scale at which these are whole groups of the paper's runs (with any root seed), or "custom"."""
-
-    def groups(jobs: Iterable[Job]) -> dict[Job, set[int]]:
-        found: dict[Job, set[int]] = {}
-        for job in jobs:
-            found.setdefault(dataclasses.replace(job, agent=0, seed=SEED), set()).add(job.agent)
-        return found
-
-    given = groups(jobs)
+    given = agents_of_groups(jobs)
     for scale in SCALES:
-        declared = groups(job for study in SCALES[scale] for job in paper_jobs(study, scale))
+        declared = declared_groups(scale)
         if all(agents == declared.get(group) for group, agents in given.items()):
             return scale
     return "custom"
+
+
+def agents_of_groups(jobs: Iterable[Job]) -> dict[Job, set[int]]:
+    """Return the places of the agents of each group, by its first job with the paper's root seed."""
+    found: dict[Job, set[int]] = {}
+    for job in jobs:
+        found.setdefault(dataclasses.replace(job, agent=0, seed=SEED), set()).add(job.agent)
+    return found
+
+
+@functools.cache
+def declared_groups(scale: str) -> dict[Job, set[int]]:
+    """Return the agents of every group that is declared at a scale."""
+    return agents_of_groups(job for study in SCALES[scale] for job in paper_jobs(study, scale))
 
 
 def make_jobs(

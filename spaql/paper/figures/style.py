@@ -92,7 +92,8 @@ def legend_above(figure: Figure, axes: Axes) -> None:
 
 def present(frame: pd.DataFrame) -> list[str]:
     """Return the algorithms of a frame, in the order every figure has them in."""
-    return [name for name in STYLES if name in set(frame.algorithm)]
+    there = set(frame.algorithm.unique())
+    return [name for name in STYLES if name in there]
 
 
 def thin(count: int, points: int = 160) -> np.ndarray:
