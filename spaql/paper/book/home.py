@@ -90,8 +90,8 @@ def headlines(
         Headline(
             NEW,
             "On CartPole SPAQL learns nothing from rewards: with every reward deleted from its updates it earns "
-            f"{number(deleted.changed, 0)}, with them {number(deleted.text, 0)}. What earns it is the choice of the best "
-            "of 2,000 agents.",
+            f"{number(deleted.changed, 0)}, with them {number(deleted.text, 0)}. What earns it is the choice of the "
+            "best of 2,000 agents.",
             "../notebooks/08_what_is_learned",
         ),
         Headline(
