@@ -122,7 +122,7 @@ def first_partition(dimensions: int, actions: np.ndarray, discrete: bool, q: flo
 def leaf_below(cells, axes, cell, states, at):
     """The leaf cell that holds a state of the memory, looked for below a cell that holds it."""
     children = cells[cell].children
-    shift = BITS - cells[cell].depth
+    shift = BITS - int(cells[cell].depth)
     while children != NONE:
         half = 0
         for i in range(len(axes)):

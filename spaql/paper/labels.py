@@ -23,12 +23,12 @@ STYLES = {
     "AQL": Style("#3b8fd4", (0, (5, 1.5)), "s"),
     "SPAQL": Style("#e69f00", "-", "o"),
     "SPAQL-TS": Style("#00664b", (0, (6, 1.5, 1, 1.5)), "^"),
-    "SPAQL-R": Style("#7a3b8f", "-", "*"),
+    "SPAQL-R": Style("#621ec5", (0, (12, 1.5)), "*"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
     "TRPO tuned": Style("#cc3311", (0, (2, 1)), "v"),
-    "SAC": Style("#56b4e9", (0, (1, 0.8)), "P"),
-    "DQN": Style("#8c564b", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
-    "PPO": Style("#b8860b", (0, (8, 2)), "h"),
+    "SAC": Style("#11ceef", (0, (1, 0.8)), "P"),
+    "DQN": Style("#641d0e", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
+    "PPO": Style("#d4b779", (0, (8, 2)), "h"),
 }
 
 OTHERS = (  # styles of what is no algorithm of the book's

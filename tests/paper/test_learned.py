@@ -257,7 +257,7 @@ def test_the_poles_do_not_stand_for_two_thousand_steps():
 def test_a_row_is_measured_again_to_the_last_bit():
     scaled = "spaql/PendulumScaled-v1", "SPAQL"
     job = next(job for job in learned.jobs_to_measure() if (job.system, job.algorithm) == scaled)
-    row = learned.measure(job)
+    row = learned.measure_agent(job)
     frame = learned.load_learned()
     kept = frame[(frame.system == job.system) & (frame.algorithm == job.algorithm) & (frame.agent == job.agent)]
     for name in ("balls", "at_H", "law", "rank_visits", "visited", "rho", "mean_q", "mean_return"):

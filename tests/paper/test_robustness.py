@@ -307,6 +307,8 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
     policies = {"TRPO": random_network("CartPole-v0"), "one leaf": constant_tree(make_env("CartPole-v0"), 1)}
     frame = robust.robustness(policies, "CartPole-v0", [0.5, 1, 2], [0, 0.1, 0.2], episodes=20)
+    shown = ["mean", "low", "high"]
+    frame[shown] = frame[shown].add(10 * frame.value, axis=0)  # a change that changes nothing has no panel
     figure = figures.robustness_curves(frame)
     figure.canvas.draw()
     assert len(figure.axes) == 3

@@ -23,18 +23,20 @@ from spaql.paper.studies import LEARNERS, paper_jobs
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
 from spaql.rules import AQL
 from spaql.systems import CompiledWorld, reset, room, step
-from spaql.systems.cartpole import CartPole
 
 AGENTS = 3  # of each group that are trained again
 EPISODES = 500
 LEAST = 10  # visits of the policy by which the return from a ball is known well enough
 LENGTHS = (200, 500, 2000)  # steps that a pole is asked to stand for
 POINTS = 60  # balls of the first agent of a group that are kept for a picture
-SCALED = {"AQL": 160.0, "SPAQL": 10.0, "SPAQL-TS": 0.0}  # ξ of the study's agents with rewards from 0 to 1
+POLES = ("CartPole-v0",)
+SCALED = {  # ξ of the study's agents with rewards from 0 to 1
+    ("spaql/PendulumScaled-v1", algorithm): xi for algorithm, xi in (("AQL", 160.0), ("SPAQL", 10.0), ("SPAQL-TS", 0.0))
+}
 
 
 @either
-def trace(world, starts, p, learner, limit, rng, steps, ends, chosen, rewards):
+def trace_episodes(world, starts, p, learner, limit, rng, steps, ends, chosen, rewards):
     """Play an episode from each row of `starts` with the greedy policy, for at most `limit` steps, and write it down.
 
     For each episode: the number of steps and the last state; for each step: the ball and the reward.
@@ -75,7 +77,7 @@ def play_on(agent: Agent, limit: int, episodes: int, seed: np.random.SeedSequenc
     steps, ends = np.zeros(episodes, np.int64), np.zeros((episodes, world.system.numbers))
     chosen, rewards = np.full((episodes, limit), NONE), np.zeros((episodes, limit))
     rng = np.random.default_rng(streams[0])
-    world.call(trace, starts, agent._best, agent._learner, limit, rng, steps, ends, chosen, rewards)
+    world.call(trace_episodes, starts, agent._best, agent._learner, limit, rng, steps, ends, chosen, rewards)
     return Trace(steps, ends, chosen, rewards)
 
 
@@ -169,7 +171,7 @@ def lasted(agent: Agent, played: Trace) -> dict[str, float]:
     """
     world = agent._make_world(0)
     constants = world.model.constants if isinstance(world, CompiledWorld) else None
-    if not isinstance(constants, CartPole):
+    if constants is None or not hasattr(constants, "max_angle"):
         return {}
     reached = {f"reach_{length}": float(np.mean(played.steps >= length)) for length in LENGTHS}
     left = np.abs(played.ends[:, 0]) > constants.max_position
@@ -186,20 +188,16 @@ def lasted(agent: Agent, played: Trace) -> dict[str, float]:
 def jobs_to_measure(agents: int = AGENTS) -> list[Job]:
     """Return the agents that are trained again: of the long runs, and of the study of ξ with rewards from 0 to 1."""
     long = [job for job in paper_jobs("long") if job.algorithm in LEARNERS]
-    scaled = [
-        job
-        for job in paper_jobs("xi")
-        if job.system == "spaql/PendulumScaled-v1" and SCALED.get(job.algorithm) == job.xi
-    ]
+    scaled = [job for job in paper_jobs("xi") if SCALED.get((job.system, job.algorithm)) == job.xi]
     return [job for job in long + scaled if job.agent < agents]
 
 
-def measure(job: Job) -> dict[str, Any]:
+def measure_agent(job: Job) -> dict[str, Any]:
     """Train an agent again and measure what its estimates hold: a row of the file."""
     agent = retrain(job)
     H = agent._learner.H
     _, stream = seeds(job)
-    limit = H if agent.algorithm == AQL else max(LENGTHS) if "CartPole" in job.system else 2 * H
+    limit = H if agent.algorithm == AQL else max(LENGTHS) if job.system in POLES else 2 * H
     played = play_on(agent, limit, EPISODES, stream.spawn(4)[3])
     found = returns_of_balls(agent, played)
     row = {"system": job.system, "algorithm": job.algorithm, "agent": job.agent, "iterations": job.iterations}
@@ -215,7 +213,7 @@ def write_learned(store: str | os.PathLike | None = None, agents: int = AGENTS) 
     path = Path(store or default_store()) / "learned.json"
     rows = []
     for job in jobs_to_measure(agents):
-        rows.append(measure(job))
+        rows.append(measure_agent(job))
         print(f"{job.algorithm} on {job.system}, agent {job.agent}", flush=True)
     kept = {"provenance": provenance(), "episodes": EPISODES, "rows": rows}
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

@@ -5,7 +5,7 @@ import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
 from spaql.paper.studies import LEARNERS
-from spaql.paper.tables.audit import interval_of, small
+from spaql.paper.tables.audit import small
 from spaql.paper.tables.table import Table, between, number
 from spaql.policies.interval import Interval, paper_interval
 from spaql.systems import title
@@ -14,15 +14,14 @@ from spaql.systems import title
 def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return what every control changes, reported and on fresh episodes."""
     rows = []
-    keys = ["system", "algorithm", "N", "control"]
-    for (system, algorithm, N, control), cell in frame.groupby(keys, sort=False):
+    for (system, algorithm, control), cell in frame.groupby(["system", "algorithm", "control"], sort=False):
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
         rows.append(
-            {"system": title(system), "": algorithm, "N": str(N), "change": control}
-            | {"agents": str(fresh.agents), "reported": number(both["rewards"].changed, 1)}
-            | {"fresh": interval_of(fresh, "changed")}
-            | {"difference, fresh": between(Interval(fresh.difference, fresh.low, fresh.high))}
+            {"system": title(system), "": algorithm, "change": control}
+            | {"reported": number(both["rewards"].changed, 0)}
+            | {"fresh": between(Interval(fresh.changed, fresh.changed_low, fresh.changed_high), 0)}
+            | {"difference, fresh": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
             | {"Holm p": small(fresh.p_holm), "gain left": percent(fresh)}
         )
     return Table(pd.DataFrame(rows), caption, name)

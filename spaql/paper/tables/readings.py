@@ -35,7 +35,7 @@ def readings_table(joint: pd.DataFrame, caption: str, name: str) -> Table:
     for _, row in joint[joint.missing == ""].iterrows():
         rows.append(
             {"reading": row.reading, "what was run": reading_words(row.reading), "root seeds": f"{row.roots:.0f}"}
-            | {"log-likelihood, behind the best": number(row.behind, 1)}
+            | {"log L behind the best": number(row.behind, 1)}
             | {"χ²": f"**{number(row.chi2, 1)}**", "p": p_value(row.p).removeprefix("p ").removeprefix("= ")}
             | {f"χ², {algorithm}": number(row[algorithm], 1) for algorithm in (*LEARNERS, "Random")}
         )
@@ -60,7 +60,7 @@ def distances_table(frame: pd.DataFrame, joint: pd.DataFrame, caption: str, name
         for label, line in cells.iterrows()
     ]
     measured = joint.set_index("reading").loc[order]
-    for words, column in (("χ²", "chi2"), ("log-likelihood, behind the best", "behind")):
+    for words, column in (("χ²", "chi2"), ("log L behind the best", "behind")):
         rows.append({"": f"**{words}**", "paper": ""} | {n: f"**{number(v, 1)}**" for n, v in measured[column].items()})
     return Table(pd.DataFrame(rows), caption, name)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.runs.provenance import default_store
-from spaql.paper.tables.table import Table, between, number, p_value
+from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -18,7 +18,8 @@ def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         row = {"system": title(system), "": algorithm, "agents": str(cell.agents.max())}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
-            row[f"{found.samples:,}"] = between(Interval(found.mean, found.mean_low, found.mean_high))
+            digits = 0 if abs(found.mean) >= 300 else 1
+            row[f"{found.samples:,}"] = plus_minus(found.mean, found.mean_high - found.mean, digits)
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
 
@@ -46,13 +47,12 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         {
             "system": title(row.system),
             "against": row.algorithm,
-            "agents": str(row.agents),
             "their samples": f"{row.samples:,.0f}",
             "SPAQL-R": number(row.ours, 1),
             "theirs": number(row.theirs, 1),
             "difference": between(Interval(row.difference, row.low, row.high)),
             "Welch": p_value(row.p),
-            "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
+            "improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }
         for row in frame.itertuples(index=False)
     ]
