@@ -81,7 +81,7 @@
   for (const push of box.querySelectorAll("[data-push]")) {
     push.addEventListener("click", () => {
       state[3] += 0.5 * Number(push.dataset.push);
-      if (!playing) advance();
+      if (!playing) for (let step = 0; step < 10; step += 1) advance(); // a fifth of a second, so that it shows
     });
   }
   advance();

@@ -18,10 +18,10 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
         rows.append(
-            {"system": title(system), "": algorithm, "change": control}
+            {"change": control, "system": title(system), "": algorithm}
             | {"reported": number(both["rewards"].changed, 0)}
             | {"fresh": between(Interval(fresh.changed, fresh.changed_low, fresh.changed_high), 0)}
-            | {"difference, fresh": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
+            | {"difference": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
             | {"Holm p": small(fresh.p_holm), "gain left": percent(fresh)}
         )
     return Table(pd.DataFrame(rows), caption, name)

@@ -15,7 +15,7 @@ def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the mean reward of each algorithm after some numbers of samples."""
     rows = []
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
-        row = {"system": title(system), "": algorithm, "agents": str(cell.agents.max())}
+        row = {"system": title(system), "": algorithm}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
             digits = 0 if abs(found.mean) >= 300 else 1
