@@ -12,6 +12,8 @@ from spaql.paper.audit.judge import EQUALITIES
 from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import Reading
+from spaql.paper.tables.table import between, number
+from spaql.policies.interval import Interval
 from spaql.systems import solved_at
 
 
@@ -57,13 +59,14 @@ def pendulum_finding(claims: pd.DataFrame) -> Finding:
     ids = ("pendulum-rewards-spaql", "pendulum-rewards-ts", "pendulum-rewards-aql")
     ours = claims.loc[ids[0]]
     words = (
-        f"The experiment that the text describes does not give the paper's Pendulum: SPAQL earns {whole(ours.ours)}, "
-        f"not {whole(ours.paper)}, and over {text.degrees:.0f} numbers chi-square is {text.chi2:.0f}."
+        f"The experiment that the text describes does not give the paper's Pendulum: SPAQL earns "
+        f"{number(ours.ours, 0)}, not {number(ours.paper, 0)}, and over {text.degrees:.0f} numbers chi-square is "
+        f"{text.chi2:.0f}."
     )
     if best != TEXT:
         words += (
             f" Of the {len(fits)} readings that we ran, the one with {describe_reading(EVERY[best])} fits best: SPAQL "
-            f"earns {whole(ours.run_ours)} and chi-square is {fit.chi2:.0f}"
+            f"earns {number(ours.run_ours, 0)} and chi-square is {fit.chi2:.0f}"
             + (", which it may well be by chance." if fit.p >= 0.05 else ", which is still too much for chance.")
             + " That a reading fits does not show what was typed in 2020."
         )
@@ -118,9 +121,9 @@ def selection_finding(bias: pd.DataFrame) -> Finding:
     return Finding(
         "Selection",
         "The number reported for SPAQL is the best of up to 2,000 noisy means. The same policies on 1,000 fresh "
-        f"episodes earn {whole(pendulum.fresh)} instead of {whole(pendulum.reported)} on Pendulum, {pendulum.bias:.0f} "
-        f"[{pendulum.bias_low:.0f}, {pendulum.bias_high:.0f}] less; and {cartpole.solved_fresh:.0f} instead of "
-        f"{cartpole.solved:.0f} SPAQL-TS agents solve CartPole.",
+        f"episodes earn {number(pendulum.fresh, 0)} instead of {number(pendulum.reported, 0)} on Pendulum, "
+        f"{pendulum.bias:.0f} [{pendulum.bias_low:.0f}, {pendulum.bias_high:.0f}] less; and "
+        f"{cartpole.solved_fresh:.0f} instead of {cartpole.solved:.0f} SPAQL-TS agents solve CartPole.",
         (),
     )
 
@@ -143,7 +146,7 @@ def order_finding(claims: pd.DataFrame) -> Finding:
     """Say what stands of the comparison with AQL."""
     ids = tuple(f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts"))
     arms, gain = claims.loc["pendulum-arms-ratio-spaql"], claims.loc["cartpole-aql-progress"]
-    interval = f"{gain.ours:.2f} [{gain.low:.2f}, {gain.high:.2f}]".replace("-", "−")
+    interval = between(Interval(gain.ours, gain.low, gain.high), 2)
     return Finding(
         "One partition instead of many",
         "What the paper is about stands: with one partition for all time steps SPAQL and SPAQL-TS earn more than AQL "
@@ -182,11 +185,6 @@ def equality_finding(frame: pd.DataFrame) -> Finding:
 def same(claims: pd.DataFrame, ids: Iterable[str]) -> str:
     """Return the verdict that claims share, or all of theirs."""
     return ", ".join(dict.fromkeys(claims.verdict[list(ids)]))
-
-
-def whole(value: float) -> str:
-    """Return a reward without decimals, with a proper minus sign."""
-    return f"{value:,.0f}".replace("-", "−")
 
 
 def about(count: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.audit.findings import describe_reading
+from spaql.paper.audit.findings import describe_reading, same
 from spaql.paper.audit.readings import EVERY, best_reading
 from spaql.paper.tables.table import number
 from spaql.systems import solved_at
@@ -25,11 +25,6 @@ class Headline(NamedTuple):
     badge: str
     text: str
     page: str
-
-
-def verdict_on(verdicts: pd.DataFrame, *ids: str) -> str:
-    """Return the verdict that claims share, or all of theirs."""
-    return ", ".join(dict.fromkeys(verdicts.set_index("id").verdict[list(ids)]))
 
 
 def headlines(
@@ -61,7 +56,8 @@ def headlines(
     paper = number(paper_results()["Pendulum-v1"]["SPAQL"]["rewards"][0], 0)
     counted = chosen.loc[("Pendulum-v1", "SPAQL")]
     times = (counted.steps.sum() + counted.evaluation_steps.sum()) / counted.steps.sum()
-    claim = verdicts.set_index("id").loc["pendulum-rewards-spaql"]
+    claims = verdicts.set_index("id")
+    claim = claims.loc["pendulum-rewards-spaql"]
     reading = describe_reading(EVERY[best_reading()]) or "the text's experiment"
     deleted = effects.set_index(["system", "algorithm", "N", "control", "quantity"])
     deleted = deleted.loc["CartPole-v0", "SPAQL", 20, "reward deleted", "fresh"]
@@ -70,19 +66,19 @@ def headlines(
     better = [f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
     return [
         Headline(
-            verdict_on(verdicts, *better),
+            same(claims, better),
             f"One partition for all time steps beats one for each: on Pendulum SPAQL earns {mean('SPAQL')} with "
             f"{mean('SPAQL', 'arms')} arms, AQL {mean('AQL')} with {mean('AQL', 'arms')}.",
             "../notebooks/02_pendulum",
         ),
         Headline(
-            verdict_on(verdicts, "cartpole-ts-solves"),
+            claims.verdict["cartpole-ts-solves"],
             f"SPAQL-TS solves CartPole: {solved} of {len(agents)} agents by the paper's measure, {solved_fresh} on "
             "fresh episodes.",
             "../notebooks/04_cartpole",
         ),
         Headline(
-            verdict_on(verdicts, "pendulum-rewards-spaql"),
+            claim.verdict,
             f"The paper's Pendulum is not what its text describes: SPAQL earns {mean('SPAQL')} here, {paper} there. "
             f"With {reading}, the best explanation so far, it earns {number(claim.run_ours, 0)}.",
             "../notebooks/11_readings",
@@ -101,7 +97,7 @@ def headlines(
             "../notebooks/02_pendulum",
         ),
         Headline(
-            verdict_on(verdicts, "trpo-pendulum-best"),
+            claims.verdict["trpo-pendulum-best"],
             f"TRPO ends ahead on Pendulum ({mean('TRPO')}), and with the rollouts that choose its agents SPAQL uses "
             f"{times:.0f} times as many samples.",
             "../notebooks/05_trpo_comparison",

@@ -4,9 +4,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from spaql.paper.figures.style import legend_above, name_panel, new_figure
-from spaql.paper.labels import STYLES
+from spaql.paper.labels import STYLES, Style
 from spaql.paper.studies import CONTROLS, LEARNERS
 from spaql.systems import title
+
+LAST = Style("#7a3b8f", (0, (1.5, 1)), "X")  # SPAQL without its choice of the best
 
 
 def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:
@@ -52,11 +54,11 @@ def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
     systems = list(dict.fromkeys(frame.system))
     figure, grid = new_figure(1, len(systems), height=2.6)
     for axes, system in zip(grid[0], systems, strict=True):
-        for kept, marker, colour, line in (("best", "o", "#e69f00", "-"), ("last", "X", "#7a3b8f", (0, (1.5, 1)))):
+        for kept, style in (("best", STYLES["SPAQL"]), ("last", LAST)):
             mine = frame[(frame.system == system) & (frame.kept == kept)].sort_values("N")
             bars = [mine.fresh - mine.fresh_low, mine.fresh_high - mine.fresh]
-            axes.errorbar(mine.N, mine.fresh, yerr=bars, color=colour, linestyle=line, marker=marker, capsize=2,
-                          label=f"{kept} agent kept")  # fmt: skip
+            axes.errorbar(mine.N, mine.fresh, yerr=bars, color=style.colour, linestyle=style.line, marker=style.marker,
+                          capsize=2, label=f"{kept} agent kept")  # fmt: skip
         axes.set(xscale="log", xlabel="rollouts after each iteration (N)")
         counts = sorted(set(frame[frame.system == system].N))
         axes.set_xticks(counts, list(map(str, counts)))
