@@ -171,7 +171,8 @@ def trpo_settings() -> Table:
 
 def versions_table() -> Table:
     """Return the versions this book was built with."""
-    rows = [(name, importlib.metadata.version(name)) for name in PACKAGES]
+    there = {distribution.name for distribution in importlib.metadata.distributions()}  # the book needs no torch
+    rows = [(name, importlib.metadata.version(name) if name in there else "not installed") for name in PACKAGES]
     return Table(
         pd.DataFrame(rows, columns=["package", "version"]), "Versions this book was built with", "tab-versions"
     )
