@@ -169,10 +169,17 @@ def trpo_settings() -> Table:
     return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)
 
 
+def version_of(package: str) -> str:
+    """Return the version of a package, if it is installed: the book needs no torch."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
 def versions_table() -> Table:
     """Return the versions this book was built with."""
-    there = {distribution.name for distribution in importlib.metadata.distributions()}  # the book needs no torch
-    rows = [(name, importlib.metadata.version(name) if name in there else "not installed") for name in PACKAGES]
+    rows = [(name, version_of(name)) for name in PACKAGES]
     return Table(
         pd.DataFrame(rows, columns=["package", "version"]), "Versions this book was built with", "tab-versions"
     )
