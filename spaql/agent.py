@@ -213,6 +213,7 @@ class Agent:
             euclidean=rules.distance == "euclidean",
             heat_if_changed=rules.heating == "changed",
             reset_machine=rules.reset == "machine",
+            never_reset=rules.reset == "never",
             absolute=rules.normalisation == "absolute",
             random_ties=rules.ties == "random",
             no_reward=rules.reward == "deleted",

@@ -23,8 +23,9 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import cgutils
 from numba.core.caching import FunctionCache
-from numba.extending import overload, register_jitable
+from numba.extending import intrinsic, overload, register_jitable
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,32 @@ def joined(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 @overload(joined, jit_options=OPTIONS)
 def _joined(first, second):
     return lambda first, second: np.concatenate((first, second))
+
+
+def borrowed(array: np.ndarray) -> np.ndarray:
+    """Return an array without a share in keeping it alive, which whoever lends it does for as long as it is used.
+
+    Compiled code counts references to an array whenever it is handed on.  In the hot loops that costs more than what
+    they compute; of a borrowed array there is nothing to count.
+    """
+    return array
+
+
+@intrinsic
+def _borrow(typing_context: Any, array: Any) -> tuple[Any, Callable]:
+    """Return the type of a borrowed array, and how to make it: without the reference to its owner."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lent = context.make_array(array)(context, builder, arguments[0])
+        lent.meminfo = lent.parent = cgutils.get_null_value(lent.meminfo.type)
+        return lent._getvalue()
+
+    return array(array), generate
+
+
+@overload(borrowed, jit_options=INLINED)
+def _borrowed(array):
+    return lambda array: _borrow(array)
 
 
 def entry(function: Callable) -> Callable:

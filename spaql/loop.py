@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import either, entry
+from spaql.compiling import borrowed, either, entry
 from spaql.partition import ARMS, BALLS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
 from spaql.rules import AQL, FIXED, RANDOM, SPAQL, Learner
 from spaql.systems import ENDED, reset, room, step
@@ -21,14 +21,14 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
 
     Its actions are drawn within the best ball, as in the paper, or `central` in it.
     """
-    cells, axes, low, high = p.cells, p.axes, p.low, p.high
-    root_step = 1 if learner.algorithm == AQL else 0
+    cells, low, high, axes = borrowed(p.cells), borrowed(p.low), borrowed(p.high), p.axes
+    state, x, action = borrowed(state), borrowed(x), borrowed(action)
     total = 0.0
     h = 0
     over = False
     reset(world, state, start, x)
     while h < learner.limit and not over:
-        ball = best_ball(cells, axes, h * root_step, x)
+        ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
         if central:
             central_action(low, high, ball, learner.discrete, action)
         else:
@@ -45,19 +45,26 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
 
     `x`, `y` and `action` are room for an observation, the next one and an action, in the standard space.
     """
+    balls, low, high, cells, axes = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells), p.axes
+    state, x, y, action = borrowed(state), borrowed(x), borrowed(y), borrowed(action)
     h = 0
     over = False
     reset(world, state, start, x)
     while h < learner.limit and not over:
-        ball = choose(p, learner, h, x, tau, rng)
-        draw_action(p.low, p.high, ball, learner.discrete, rng, action)
+        ball = choose(balls, cells, axes, learner, h, x, tau, rng)
+        draw_action(low, high, ball, learner.discrete, rng, action)
         reward, over = step(world, state, action, y)
-        if learner.algorithm != RANDOM and learn_from(p, learner, h, ball, x, y, reward, over == ENDED):
-            balls = p.counts[BALLS]
+        if learner.algorithm != RANDOM and learn_from(
+            balls, cells, axes, learner, h, ball, x, y, reward, over == ENDED
+        ):
+            first = p.counts[BALLS]
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
+            # Where there was no room for the new balls, the partition stands somewhere else now.
+            balls, low, high, cells = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells)
             if learner.estimate == FIXED:
-                draw_estimates(p, balls, learner.H, rng)
-        x, y = y, x
+                draw_estimates(p, first, learner.H, rng)
+        for i in range(len(axes)):
+            x[i] = y[i]
         h += 1
     return p, h
 
@@ -130,7 +137,9 @@ def conclude(trainee, best, learner, N, statuses, history):
             changed = (status.seen if learner.reset_machine else now) != best.counts[ARMS]
             if not learner.heat_if_changed or (changed and status.tau < 10.0):
                 status.tau *= status.u
-            if learner.reset_machine:
+            if learner.never_reset:
+                reset_due = False
+            elif learner.reset_machine:
                 reset_due = changed and now != status.seen
             else:
                 reset_due = trainee.counts[SPLITS] - best.counts[SPLITS] > 2

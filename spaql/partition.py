@@ -96,6 +96,12 @@ def single_ball(p):
 
 
 @inlined
+def digits(coordinate):
+    """The binary digits of a coordinate, of which the first says in which half of [-1, 1] it is."""
+    return min(int(math.floor(coordinate * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
+
+
+@inlined
 def locate(cells, axes, root, x):
     """The leaf cell that holds the state `x`.
 
@@ -107,8 +113,7 @@ def locate(cells, axes, root, x):
     while children != NONE:
         half = 0
         for i in range(len(axes)):  # the compiler takes the digits out of the loop
-            digits = min(int(math.floor(x[i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
-            half |= ((digits >> shift) & 1) << i
+            half |= ((digits(x[i]) >> shift) & 1) << i
         cell = children + half
         children = cells[cell].children
         shift -= 1

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import either, entry, inlined, inner, records
+from spaql.compiling import borrowed, either, entry, inlined, inner, records
 from spaql.loop import rollout
-from spaql.partition import ARMS, BALL, BITS, CELL, CELLS, NONE, Partition, locate, split, update
+from spaql.partition import ARMS, BALL, BITS, CELL, CELLS, NONE, Partition, digits, locate, split, update
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
 
@@ -126,8 +126,7 @@ def leaf_below(cells, axes, cell, states, at):
     while children != NONE:
         half = 0
         for i in range(len(axes)):
-            digits = min(int(math.floor(states[at, i] * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
-            half |= ((digits >> shift) & 1) << i
+            half |= ((digits(states[at, i]) >> shift) & 1) << i
         cell = children + half
         children = cells[cell].children
         shift -= 1
@@ -244,9 +243,10 @@ def learn_again(p, memory, replayer, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
     size, taken = len(memory.reward), memory.counts[TAKEN]
     newest, kept = (taken - 1) % size, min(taken, size)
-    balls, cells, axes, lows, halves = p.balls, p.cells, p.axes, p.low, 2 ** len(p.axes)
-    x, y, cell_x, cell_y = memory.x, memory.y, memory.cell_x, memory.cell_y
-    action, actions, reward, end, alpha = memory.action, memory.actions, memory.reward, memory.end, replayer.alpha
+    balls, cells, lows, axes, halves = borrowed(p.balls), borrowed(p.cells), borrowed(p.low), p.axes, 2 ** len(p.axes)
+    x, y, cell_x, cell_y = borrowed(memory.x), borrowed(memory.y), borrowed(memory.cell_x), borrowed(memory.cell_y)
+    action, actions, reward = borrowed(memory.action), borrowed(memory.actions), borrowed(memory.reward)
+    end, alpha = borrowed(memory.end), replayer.alpha
     for i in range(replayer.replays + 1):
         at = newest if i == 0 else int(rng.random() * kept)
         cell = leaf_below(cells, axes, cell_x[at], x, at)

@@ -25,7 +25,8 @@ class Rules(NamedTuple):
         changed, and only below 10 ("changed").
     reset
         To the best agent after more than two splits without improvement ("splits"), or by the program's state machine
-        ("machine"), which waits for the number of arms to change twice.
+        ("machine"), which waits for the number of arms to change twice; or "never", a control: the best agent is kept
+        for the end, and another one learns on.
     normalisation
         Boltzmann exploration divides by the greatest Q ("max"), or by the greatest |Q| ("absolute").
     ties
@@ -70,7 +71,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
     "first_observation": ("mapped", "raw"),
     "distance": ("infinity", "euclidean"),
     "heating": ("always", "changed"),
-    "reset": ("splits", "machine"),
+    "reset": ("splits", "machine", "never"),
     "normalisation": ("max", "absolute"),
     "ties": ("random", "last"),
     "reward": ("counted", "deleted"),
@@ -117,6 +118,7 @@ class Learner(NamedTuple):
     euclidean: bool
     heat_if_changed: bool
     reset_machine: bool
+    never_reset: bool
     absolute: bool
     random_ties: bool
     no_reward: bool

@@ -36,7 +36,7 @@ def distance(x, reference, euclidean):
 
 
 @inner
-def value(p, learner, h, x, y):
+def value(balls, cells, axes, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
     min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of
@@ -47,8 +47,8 @@ def value(p, learner, h, x, y):
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
             return 0.0
-        return min(float(learner.H), p.balls[best_ball(p.cells, p.axes, h + 1, y)].q)
-    v = min(float(learner.H), p.balls[best_ball(p.cells, p.axes, 0, y)].q)
+        return min(float(learner.H), balls[best_ball(cells, axes, h + 1, y)].q)
+    v = min(float(learner.H), balls[best_ball(cells, axes, 0, y)].q)
     if learner.algorithm == SPAQL_TS:
         ratio = distance(x, learner.reference, learner.euclidean) / learner.lam
         v *= math.exp(-(ratio * ratio))  # not ratio ** 2, which plain Python rounds otherwise
@@ -56,13 +56,12 @@ def value(p, learner, h, x, y):
 
 
 @inner
-def boltzmann_sample(p, root, x, tau, absolute, rng):
+def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
     """Draw a ball of RELEVANT(x) with probability proportional to exp(Q / (Q_max τ)): Boltzmann Sample, alg:aux.
 
     Q_max is max Q, as the text has it; below zero it prefers the worst ball.  The released program takes max |Q|.
     """
-    balls, cells = p.balls, p.cells
-    leaf = locate(cells, p.axes, root, x)
+    leaf = locate(cells, axes, 0, x)
     highest = balls[cells[leaf].best].q
     scale, preferred = highest, highest
     if absolute or highest < 0.0:
@@ -106,40 +105,39 @@ def lowest_estimate(balls, cells, leaf):
 
 
 @entry
-def choose(p, learner, h, x, tau, rng):
+def choose(balls, cells, axes, learner, h, x, tau, rng):
     """The ball to learn from: argmax Q(B) for AQL (aql_alg), a Boltzmann sample for SPAQL (spaql_alg)."""
     if learner.algorithm == RANDOM:
         return 0
     if learner.algorithm == AQL:
-        return best_ball(p.cells, p.axes, h, x)
-    return boltzmann_sample(p, 0, x, tau, learner.absolute, rng)
+        return best_ball(cells, axes, h, x)
+    return boltzmann_sample(balls, cells, axes, x, tau, learner.absolute, rng)
 
 
 @entry
-def learn_from(p, learner, h, ball, x, y, reward, ended=False):
+def learn_from(balls, cells, axes, learner, h, ball, x, y, reward, ended=False):
     """Learn from one step: count the visit, update Q (eqn:qval_update).  Return whether the ball must split.
 
     `ended` says whether y is a state in which the episode has ended, not by the passing of time.
     """
-    balls, cells = p.balls, p.cells
     visits = balls[ball].visits + 1
     balls[ball].visits = visits
     if learner.estimate != FIXED:
         q = learner.H + bonus(learner.xi, visits)
         if learner.estimate != VISITS:
-            q = learnt(p, learner, h, ball, x, y, reward, ended)
-        update(balls, cells, 2 ** len(p.axes), ball, q)
+            q = learnt(balls, cells, axes, learner, h, ball, x, y, reward, ended)
+        update(balls, cells, 2 ** len(axes), ball, q)
     return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)²: every split halves r
 
 
 @inlined
-def learnt(p, learner, h, ball, x, y, reward, ended):
+def learnt(balls, cells, axes, learner, h, ball, x, y, reward, ended):
     """The estimate of a ball after a visit that is counted already: eqn:qval_update."""
-    visits = p.balls[ball].visits
+    visits = balls[ball].visits
     alpha = learning_rate(learner.H, visits)
-    future = 0.0 if ended and learner.zero_at_end else learner.discount * value(p, learner, h, x, y)
+    future = 0.0 if ended and learner.zero_at_end else learner.discount * value(balls, cells, axes, learner, h, x, y)
     target = (0.0 if learner.no_reward else reward) + future + bonus(learner.xi, visits)
-    return (1.0 - alpha) * p.balls[ball].q + alpha * target
+    return (1.0 - alpha) * balls[ball].q + alpha * target
 
 
 @entry

@@ -7,7 +7,7 @@ from spaql.checks import check_integer
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.tree import Tree
 from spaql.spaces import standardise
-from spaql.systems import make_env, system_of
+from spaql.systems import make_env, space_of, system_of
 
 
 def share_settled(
@@ -39,7 +39,7 @@ def share_settled(
     system = system_of(env)
     if system is None or system.reference is None:
         raise ValueError(f"only a registered system has a reference state, not {env}")
-    space, rng = tree.variables.space, np.random.default_rng(seed)
+    space, rng = space_of(env), np.random.default_rng(seed)  # the system's own, whatever slopes an agent has
     starts = world_of(env, space).draw(rng, check_integer("episodes", episodes))
     played = run_tree(tree, env, starts, rng, deterministic, record=True)
     aim, point = np.empty(len(space.centre)), np.empty(len(space.centre))

@@ -1,5 +1,6 @@
 """Whether a compiled system computes what its environment computes, to the last bit."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -7,7 +8,7 @@ import numpy as np
 
 from spaql.checks import check_integer
 from spaql.compiling import either
-from spaql.systems import begin, compiled_world, make_env, make_generator, move, observe, room, space_of
+from spaql.systems import Variable, begin, compiled_world, make_env, make_generator, move, observe, room, space_of
 
 
 @either
@@ -40,7 +41,8 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     Raises
     ------
     ValueError
-        If anything that the twin computes differs in a single bit; the message says what, and at which step.
+        If anything that the twin computes differs in a single bit; the message says what, and at which step.  Also if
+        the system lists another number of variables than the environment's state has.
 
     Examples
     --------
@@ -57,8 +59,9 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
         actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
     else:
         drawn = rng.uniform(-reach, reach, (steps, len(space.action_half)))
-        actions = (space.action_centre + drawn * space.action_half).astype(env.action_space.dtype).astype(float)
+        actions = space.action_centre + drawn * space.action_half  # doubles: the twin must round them by itself
     seen, rewards, ends, lengths = play_environment(env, actions, seed)
+    check_state(env, world.system.state)
     starts = world.draw(make_generator(seed), len(lengths))
     ours = np.empty((len(seen), len(space.centre))), np.empty(steps), np.empty(steps, bool)
     world.call(trace, starts, lengths, actions, *ours)
@@ -91,6 +94,14 @@ def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.n
     return observed, np.array(rewards), np.array(ends), np.array(lengths)
 
 
+def check_state(env: gym.Env, listed: Sequence[Variable]) -> None:
+    """Raise an error if a system lists more or fewer variables than an environment's state has."""
+    state = getattr(env.unwrapped, "state", None)
+    if state is not None and np.size(state) != len(listed):
+        names = ", ".join(variable.name for variable in listed)
+        raise ValueError(f"the system's state lists {len(listed)} ({names}), the environment's has {np.size(state)}")
+
+
 def as_given(space: gym.Space, action: np.ndarray) -> Any:
     """Return an action as the environment takes it."""
     if isinstance(space, gym.spaces.Discrete):
@@ -103,4 +114,5 @@ def compare_bits(what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
     different = np.flatnonzero(np.any(np.atleast_2d(ours.T) != np.atleast_2d(theirs.T), axis=0))
     if len(different):
         at = different[0]
-        raise ValueError(f"{what} {at + 1}: {theirs[at]!r} in the environment, {ours[at]!r} in its twin")
+        found = f"{theirs[at].tolist()} in the environment, {ours[at].tolist()} in its twin"  # with all digits
+        raise ValueError(f"{what} {at + 1}: {found}")

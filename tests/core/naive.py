@@ -289,7 +289,8 @@ class Naive:
         else:
             self.events["too hot to heat" if changed else "no split to heat for"] += 1
         splits = self.trainee[0].splits - self.best[0].splits
-        if (changed and now != self.seen) if machine else splits > 2:
+        due = (changed and now != self.seen) if machine else splits > 2
+        if due and self.rules.reset != "never":
             self.trainee, self.tau, self.seen = [partition.copy() for partition in self.best], self.tau_min, best
             self.events["reset"] += 1
 

@@ -58,7 +58,7 @@ class Arm(gym.Env):
 @same_sines
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("rules", ["paper", "released"])
+@pytest.mark.parametrize("rules", [pytest.param("paper", marks=pytest.mark.slow), "released"])
 def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, algorithm, env_id, rules):
     compiled = make(algorithm, env_id, seed=3, rules=rules).learn(6, 3)
     interpreted = make(algorithm, opaque(env_id), seed=3, rules=rules).learn(6, 3)
@@ -561,6 +561,7 @@ def test_the_progress_bar_reaches_the_end_without_flooding_a_log(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_the_progress_bar_works_in_a_notebook():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook()
@@ -598,6 +599,7 @@ def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
     assert b"##" in shown.getvalue()  # these have no blocks
 
 
+@pytest.mark.slow
 @pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_process_whose_output_cannot_say_xi_learns(encoding):
@@ -608,6 +610,7 @@ def test_a_process_whose_output_cannot_say_xi_learns(encoding):
     assert b"3/3" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="other systems close their streams otherwise")
 def test_a_process_without_standard_error_learns():
@@ -622,6 +625,7 @@ def test_a_process_without_standard_error_learns():
     assert (done.returncode, done.stdout.strip()) == (0, "3")
 
 
+@pytest.mark.slow
 def test_the_progress_bar_is_lively_in_a_terminal():
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     code = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(2500, progress_bar=True)"

@@ -9,6 +9,7 @@ import pytest
 from scipy import special, stats
 
 from spaql import AQL, SPAQL, SPAQLTS, partition, updates
+from spaql.compiling import records
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import CHOICES, DIFFERENCES, HISTORY, RELEASED, STATUS, Rules
@@ -29,13 +30,18 @@ def test_learning_rate_and_bonus():
     assert updates.bonus(20.0, 16) == 5.0
 
 
+def parts(p):
+    """What an update needs of a partition."""
+    return p.balls, p.cells, p.axes
+
+
 def test_one_update_by_hand():
     # v = 3: α = 201/203, b = 4/√3; V(y) = min(200, 250) = 200 for SPAQL.
     p = new_partition(1, 3, [-1.0], [1.0], q=200.0)
     p.balls["visits"] = 2
     p.balls["q"] = 250.0
     x, y = np.zeros(3), np.zeros(3)
-    due = learn_from(p, learner(), 0, 0, x, y, -8.0)
+    due = learn_from(*parts(p), learner(), 0, 0, x, y, -8.0)
     alpha = 201 / 203
     assert p.balls["q"][0] == pytest.approx((1 - alpha) * 250 + alpha * (-8 + 200 + 4 / math.sqrt(3)), rel=1e-14)
     assert p.balls["visits"][0] == 3
@@ -48,7 +54,7 @@ def test_a_ball_splits_at_the_papers_threshold():
     ball = best_ball(p.cells, p.axes, 0, np.array([0.5]))
     env = "MountainCarContinuous-v0"  # any with a Box of actions
     rules = SPAQL(env, xi=0, seed=0)._learner._replace(reference=(0.0,))
-    due = [learn_from(p, rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
+    due = [learn_from(*parts(p), rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
     assert due == [False, False, True]  # at its fourth visit, (d_max / r)² = 4, the first inherited
 
 
@@ -57,9 +63,9 @@ def test_aql_has_no_future_beyond_the_horizon_and_its_own_partition_before_it():
     p.balls["q"] = [1.0, 7.0, 30.0]
     rules = learner(AQL, xi=0.0, horizon=3)
     x = np.zeros(3)
-    learn_from(p, rules, 0, 0, x, x, -1.0)  # v = 1: α = 1, Q = r + V_2
+    learn_from(*parts(p), rules, 0, 0, x, x, -1.0)  # v = 1: α = 1, Q = r + V_2
     assert p.balls["q"][0] == -1.0 + min(3, 7.0)
-    learn_from(p, rules, 2, 2, x, x, -1.0)
+    learn_from(*parts(p), rules, 2, 2, x, x, -1.0)
     assert p.balls["q"][2] == -1.0
 
 
@@ -67,7 +73,7 @@ def test_the_weight_of_spaql_ts_uses_the_state_before_the_step():
     # x is 1 away from the reference (1, 0, 0) of the standard space in the infinity norm, y is at it.
     p = new_partition(1, 3, [-1.0], [1.0], q=50.0)
     x, y = np.array([0.0, 0.5, -0.25]), np.array([1.0, 0.0, 0.0])
-    learn_from(p, learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
+    learn_from(*parts(p), learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
     assert p.balls["q"][0] == pytest.approx(50 * math.exp(-((1 / 1.2) ** 2)), rel=1e-14)
 
 
@@ -81,7 +87,8 @@ def test_distances_against_numpy():
 
 @pytest.mark.parametrize("tau", [0.01, 0.3, 10.0])
 @pytest.mark.parametrize(
-    "estimates", [(200.0, 190.0, 199.0, 150.0), (-10.0, -12.0, -11.0, -10.5), (5.0, -9.0, 1.0, 0.0)]
+    "estimates",
+    [(200.0, 190.0, 199.0, 150.0), (-10.0, -12.0, -11.0, -10.5), (5.0, -9.0, 1.0, 0.0), (0.0, -9.0, -1.0, -0.5)],
 )
 @pytest.mark.parametrize("absolute", [False, True])
 def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
@@ -90,13 +97,13 @@ def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
     for ball in (0, 1, 2):  # action quarters, over the lower half of the states
         p = split(p, ball, False, False, rng)
     x = np.array([-0.9])
-    relevant = sorted({boltzmann_sample(p, 0, x, 1e9, True, rng) for _ in range(200)})[:4]
+    relevant = sorted({boltzmann_sample(*parts(p), x, 1e9, True, rng) for _ in range(200)})[:4]
     assert len(relevant) == 4
     for ball, q in zip(relevant, estimates, strict=True):
         partition.update(p.balls, p.cells, 2, ball, q)
     q = np.array(estimates)
-    expected = special.softmax(q / (np.abs(q).max() if absolute else q.max()) / tau)
-    drawn = Counter(boltzmann_sample(p, 0, x, tau, absolute, rng) for _ in range(4000))
+    expected = special.softmax(q / ((np.abs(q).max() if absolute else q.max()) or 1.0) / tau)
+    drawn = Counter(boltzmann_sample(*parts(p), x, tau, absolute, rng) for _ in range(4000))
     observed = np.array([drawn[ball] for ball in relevant])
     assert observed.sum() == 4000
     likely = expected > 1e-3
@@ -112,7 +119,7 @@ def test_a_temperature_next_to_zero_is_greedy():
     p, rng = new_partition(1, 1, [-1.0], [1.0], q=200.0), RNG(3)
     p = split(p, 0, False, True, rng)
     x = np.array([0.5])
-    assert {boltzmann_sample(p, 0, x, 1e-320, False, rng) for _ in range(50)} == {best_ball(p.cells, p.axes, 0, x)}
+    assert {boltzmann_sample(*parts(p), x, 1e-320, False, rng) for _ in range(50)} == {best_ball(p.cells, p.axes, 0, x)}
 
 
 class Iterations:
@@ -121,7 +128,7 @@ class Iterations:
     def __init__(self, rules, first=100.0):
         self.learner = learner(rules=rules)
         self.trainee = self.best = new_partition(1, 3, [-1.0], [1.0], q=200.0)
-        self.status, self.history = np.zeros(1, STATUS), np.zeros(100, HISTORY)
+        self.status, self.history = records(1, STATUS), records(100, HISTORY)
         self.status["iteration"], self.status["tau"], self.status["u"], self.status["seen"] = -1, 0.01, 2.0, 1
         self.end(first)
 
@@ -203,7 +210,8 @@ def test_controls_of_the_update_by_hand():
     # v = 1: α = 1, so the estimate becomes the target; V(y) = min(200, 50) = 50 and b = 4.
     def updated(ended=False, discount=1.0, **rules):
         p = new_partition(1, 3, [-1.0], [1.0], q=50.0)
-        learn_from(p, learner(rules=Rules(**rules), discount=discount), 0, 0, np.zeros(3), np.zeros(3), -8.0, ended)
+        rules = learner(rules=Rules(**rules), discount=discount)
+        learn_from(*parts(p), rules, 0, 0, np.zeros(3), np.zeros(3), -8.0, ended)
         return p.balls["q"][0]
 
     assert updated() == updated(ended=True) == updated(termination="zero") == -8 + 50 + 4
@@ -226,8 +234,10 @@ def test_time_that_is_up_is_no_end_of_an_interpreted_episode(limit, same):
     assert np.array_equal(learnt("paper"), learnt(Rules(termination="zero"))) == same
 
 
-def test_a_random_partition_has_as_many_splits_and_estimates_from_zero_to_the_horizon():
-    p, rules = new_partition(1, 3, [-1.0], [1.0], q=200.0), learner(rules=Rules(partition="random"))
+@pytest.mark.parametrize("actions", [1, 3])
+def test_a_random_partition_has_as_many_splits_and_estimates_from_zero_to_the_horizon(actions):
+    p = new_partition(1, 3, -np.ones(actions), np.ones(actions), q=200.0)
+    rules = learner(rules=Rules(partition="random"))
     for _ in range(12):
         p = split(p, best_ball(p.cells, p.axes, 0, np.full(3, 0.3)), False, False, RNG(0))
     one, two = (updates.random_partition(p, rules, RNG(seed)) for seed in (1, 2))
@@ -254,10 +264,13 @@ def test_who_keeps_the_last_agent_goes_on_and_heats_after_less():
     assert run.history["rewards"][:3].tolist() == run.history["evaluations"][:3].tolist() == [90, 80, 85]
 
 
-def test_a_raw_first_observation_is_not_mapped():
+@pytest.mark.parametrize(
+    ("first_observation", "start", "speed"),
+    [("mapped", 0.8, 0.1), ("raw", 0.8, 0.8), ("raw", 3.0, 1.0), ("raw", -3.0, -1.0)],
+)
+def test_a_raw_first_observation_is_not_mapped_but_kept_in_the_space(first_observation, start, speed):
     # At rest in every variable but the speed, 0.8 rad/s is 0.1 in the standard space and 0.8 unmapped.
-    for first_observation, speed in (("mapped", 0.1), ("raw", 0.8)):
-        agent = SPAQL("Pendulum-v1", xi=4, rules=Rules(first_observation=first_observation))
-        x = np.zeros(3)
-        reset(agent._world.model, np.zeros(3), np.array([0.0, 0.8]), x)
-        assert x == pytest.approx([1.0, 0.0, speed])
+    agent = SPAQL("Pendulum-v1", xi=4, rules=Rules(first_observation=first_observation))
+    x = np.zeros(3)
+    reset(agent._world.model, np.zeros(3), np.array([0.0, start]), x)
+    assert x == pytest.approx([1.0, 0.0, speed])

@@ -24,6 +24,7 @@ CONTROLS = {
     "visits": Rules(estimate="visits"),
     "fixed": Rules(estimate="fixed"),
     "last kept": Rules(kept="last"),
+    "never reset": Rules(reset="never"),
     "random partition": Rules(partition="random"),
     "zero at the end": Rules(termination="zero"),
 }
@@ -33,7 +34,7 @@ MIXED = {
 }
 RULES |= CONTROLS | MIXED
 UNUSED = {
-    "AQL": {"distance", "heating", "reset", "normalisation", "last kept", "random partition"},
+    "AQL": {"distance", "heating", "reset", "normalisation", "last kept", "never reset", "random partition"},
     "SPAQL": {"distance"},
     "SPAQL-TS": set(),
 }
@@ -107,7 +108,14 @@ def real_balls(p, roots):
     return sorted(found)
 
 
-@pytest.mark.parametrize("case", CASES, ids=", ".join)
+def quick(case):
+    """Whether a case is tried each time: every algorithm on every system, with the text's and the program's rules."""
+    return case[2] in ("paper", "released") and case[3] == "usual"
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, id=", ".join(c), marks=[] if quick(c) else pytest.mark.slow) for c in CASES]
+)
 def test_the_agents_equal_the_naive_ones(case):
     naive, real = naive_run(*case), real_run(*case)
     assert list(real.history.dtype.names) == list(naive.history[0])
@@ -118,6 +126,7 @@ def test_the_agents_equal_the_naive_ones(case):
     assert real_balls(real._trainee, roots) == naive_balls(naive.trainee)
 
 
+@pytest.mark.slow
 def test_everything_happens_in_some_case():
     """What never happens would be compared in vain."""
     happened = {a: sum((naive_run(*case).events for case in CASES if case[0] == a), Counter()) for a in AGENTS}
@@ -129,6 +138,7 @@ def test_everything_happens_in_some_case():
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_every_rule_makes_a_difference_in_some_case(algorithm):
     def learnt(*case):

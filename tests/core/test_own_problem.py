@@ -235,6 +235,7 @@ def test_what_is_shown_of_an_agent_has_the_fresh_mean_beside_the_best():
 # Observations
 
 
+@pytest.mark.slow
 def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path):
     with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
         blind = SPAQL(limited(200), xi=1, seed=0).learn(20, 2)

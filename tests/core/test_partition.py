@@ -169,7 +169,7 @@ def test_invariants(space, seed, visits, random_ranks):
         best = max(relevant, key=lambda b: (p.balls["q"][b], p.balls["rank"][b]))
         assert best_ball(p.cells, p.axes, 0, x) == best
         # A very hot Boltzmann sample is some relevant ball.
-        assert boltzmann_sample(p, 0, x, 1e9, True, rng) in relevant
+        assert boltzmann_sample(p.balls, p.cells, p.axes, x, 1e9, True, rng) in relevant
 
 
 @settings(deadline=None, max_examples=20)

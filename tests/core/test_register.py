@@ -103,6 +103,10 @@ def test_the_twin_is_checked_as_printed(folder, tank):
     assert run(folder, EXAMPLES[2]) == "100 episodes, the same bits\n"
 
 
+CHECK = "import tank\nfrom spaql.systems.twins import check_twin\n"
+CHECK += "try: print(check_twin('Tank-v0'))\nexcept ValueError as error: print(error)"
+
+
 def test_a_twin_that_differs_in_a_bit_is_found(folder, tank):
     text = (folder / "tank.py").read_text(encoding="utf-8")
     kernel = "state[0] = min(1.0, max(0.0, level + (inflow - outflow) * tank.dt))"
@@ -111,14 +115,43 @@ def test_a_twin_that_differs_in_a_bit_is_found(folder, tank):
     wrong.mkdir()
     other = kernel.replace("(inflow - outflow) * tank.dt", "inflow * tank.dt - outflow * tank.dt")
     (wrong / "tank.py").write_text(text.replace(kernel, other), encoding="utf-8")
-    code = "import tank\nfrom spaql.systems.twins import check_twin\n"
-    code += "try: check_twin('Tank-v0')\nexcept ValueError as error: print(error)"
-    said = run(wrong, code)
+    said = run(wrong, CHECK)
     assert re.fullmatch(r"the (reward of|observation after) step \d+: .* in the environment, .* in its twin\n", said)
 
 
-def test_the_pages_last_example_runs_as_printed(folder, tank):
+def test_a_twin_must_round_continuous_actions_as_the_environment_gets_them(folder, tank):
+    text = (folder / "tank.py").read_text(encoding="utf-8")
+    for old, new in (
+        ("gym.spaces.Discrete(3)", "gym.spaces.Box(0.0, 2.0, (1,))"),
+        ("0.1 * float(action)", "0.1 * float(action[0])"),
+        ("        choices=choices,\n", ""),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    continuous = folder / "continuous"
+    continuous.mkdir()
+    (continuous / "tank.py").write_text(text, encoding="utf-8")
+    assert "in the environment" in run(continuous, CHECK)
+    rounded = text.replace("0.1 * action[0]", "0.1 * np.float64(np.float32(action[0]))")
+    (continuous / "tank.py").write_text(rounded, encoding="utf-8")
+    assert run(continuous, CHECK) == "100\n"
+
+
+def test_a_state_with_another_number_of_variables_is_found(folder, tank):
+    text = (folder / "tank.py").read_text(encoding="utf-8")
+    two = folder / "two"
+    two.mkdir()
+    (two / "tank.py").write_text(text.replace("state=(LEVEL,)", "state=(LEVEL, LEVEL)"), encoding="utf-8")
+    assert run(two, CHECK) == "the system's state lists 2 (level, level), the environment's has 1\n"
+
+
+def test_the_example_of_its_use_runs_as_printed(folder, tank):
     printed = run(folder, EXAMPLES[3])
     assert printed.startswith("True ")
     assert "level" in printed
     assert re.search(r"int policy\(double level\)", printed)
+
+
+def test_the_maps_of_the_page_are_drawn(folder):
+    run(folder, EXAMPLES[4])
+    assert all((folder / name).read_text(encoding="utf-8").startswith("<?xml") for name in ("map.svg", "portrait.svg"))

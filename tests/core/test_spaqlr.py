@@ -16,7 +16,7 @@ from spaql.systems import make_env
 from tests.conftest import same_sines
 
 SMALL = {"visits": 8, "memory": 300, "replays": 3, "steps": 4, "decay": 100.0}  # everything happens within 15 episodes
-IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0", "MountainCar-v0"]
+IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,6 +119,7 @@ class Naive:
         return found
 
 
+@pytest.mark.slow
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_package_learns_what_the_naive_version_learns(env_id):
@@ -331,6 +332,7 @@ def test_the_policy_is_a_tree_to_read(env_id):
     assert "if" in export_text(tree) or "<" in export_text(tree)
 
 
+@pytest.mark.slow
 def test_it_learns_both_systems_of_the_paper():
     cart = SPAQLR("CartPole-v0", seed=0).learn(samples=40_000)
     assert cart.evaluate(200, seed=1).mean() > 195

@@ -72,6 +72,7 @@ def usual(points):
 # The exact tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
     agent = agents[case]
@@ -92,6 +93,7 @@ def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
         assert np.array_equal(ours, agent.evaluate(200, seed=7, deterministic=deterministic))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
     agent = agents[case]
@@ -406,6 +408,7 @@ def single_question(env, feature, threshold, below):
     return Tree(*map(np.array, arrays), low, low + 1, variables_of(env))
 
 
+@pytest.mark.slow
 def test_three_leaves_solve_cartpole_and_two_do_not(agents):
     found = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=8, proposals=100)
     assert found.tree.leaves <= 4  # three here; a search may end elsewhere where the last bit of a sine does
@@ -423,6 +426,7 @@ def test_three_leaves_solve_cartpole_and_two_do_not(agents):
     assert 150 < max(scores) < 195
 
 
+@pytest.mark.slow
 def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
     found = random_search(agents[SPAQL, "CartPole-v0"].policy.tree(), "CartPole-v0", 3, 1500, seed=1)
     assert found.leaves == 3
@@ -461,6 +465,7 @@ def test_the_share_of_noise_is_what_drawing_shows(agents):
     assert share == pytest.approx(measured, rel=0.35)
 
 
+@pytest.mark.slow
 def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
     policy = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy
     found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
