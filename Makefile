@@ -37,9 +37,9 @@ reproduce: $(READY)
 	$(BIN)/spaql reproduce --study xi --study long --study ablation --store _build/reproduced --against results
 	$(MAKE) book
 
-# The policies of the book's explorer: those of the stored runs, and a few more that it trains.
+# The policies of the book's explorer: those of the stored runs, SPAQL-R's, and a few more that it trains.
 explorer: $(READY)
-	$(BIN)/python -c 'from spaql.paper.book.explorer import other_policies, paper_policies, write_policies; write_policies("book/explorer/policies.js", [*paper_policies(), *other_policies()])'
+	$(BIN)/python -c 'from spaql.paper.book.explorer import book_policies, write_policies; write_policies("book/explorer/policies.js", book_policies())'
 
 bench: $(READY)
 	$(BIN)/spaql bench

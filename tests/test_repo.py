@@ -93,10 +93,11 @@ def test_a_lock_without_hashes_or_with_a_range_is_noticed():
 
 
 def test_the_locks_satisfy_pyproject():
-    assert set(PROJECT["project"]["optional-dependencies"]) == {"paper", "cluster", "trpo", "book", "test"}
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"paper", "cluster", "trpo", "notebooks", "book", "test"}
     build = [Requirement(text) for text in PROJECT["build-system"]["requires"]]
     assert unmet([*demands("paper", "book"), *build], locked(BOOK)) == []
     assert unmet(demands("paper", "book", "cluster", "test"), locked(BOOK, TESTS)) == []
+    assert {"optuna", "tensorboardx"} <= locked(TESTS).keys(), "the page on one's own problem is run with them"
     [exact] = torch().specifier
     assert exact.operator == "=="
     assert unmet(demands("trpo"), {**locked(BOOK, TESTS, TRPO), "torch": exact.version}) == []
@@ -179,6 +180,15 @@ def test_the_workflow_builds_on_what_the_readme_names():
     uses = [step["uses"] for step in build["steps"] if "uses" in step]
     assert uses
     assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in uses), "actions are named by commit"
+
+
+def test_the_workflow_runs_the_recipes_with_all_that_they_name():
+    page = (ROOT / "book" / "own_problem.md").read_text(encoding="utf-8")
+    [asked] = re.findall(r"`pip install ([\w ]+)`", page)
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))["jobs"]["recipes"]
+    commands = "\n".join(step.get("run", "") for step in steps["steps"])
+    assert "NEED_RECIPES=1 python -m pytest tests/core/test_own_problem_page.py" in commands
+    assert {*asked.split()} <= {*commands.split()}
 
 
 @pytest.mark.slow

@@ -40,22 +40,41 @@ const spaqlExplorer = (() => {
     return bounds;
   }
 
-  // An episode from a state; with `actions` these are applied, otherwise the policy's.
+  // -------------------------------------------------------------------------------------------------------------------
+  // Runs: a system from a state on.
+
+  const newRun = (start) => ({ state: [...start], trail: [[...start]], earned: [], total: 0, over: false });
+
+  function advanceRun(system, run, action) {
+    const result = step(system, run.state, action);
+    run.state = result.state;
+    run.trail.push(result.state);
+    run.earned.push(result.reward);
+    run.total += result.reward;
+    run.fell = result.over; // before its time
+    run.over = result.over || run.earned.length >= system.steps;
+  }
+
+  // A whole episode; with `actions` these are applied, otherwise the policy's.
   function episode(system, policy, start, actions) {
-    const states = [start];
+    const run = newRun(start);
     const taken = [];
-    let total = 0;
-    let over = false;
-    while (!over && taken.length < system.steps && (!actions || taken.length < actions.length)) {
-      const here = states[states.length - 1];
-      const action = actions ? actions[taken.length] : act(policy, observe(system, here));
-      const result = step(system, here, action);
-      taken.push(action);
-      states.push(result.state);
-      total += result.reward;
-      over = result.over;
+    while (!run.over && (!actions || taken.length < actions.length)) {
+      taken.push(actions ? actions[taken.length] : act(policy, observe(system, run.state)));
+      advanceRun(system, run, taken[taken.length - 1]);
     }
-    return { states, actions: taken, total, over };
+    return { states: run.trail, actions: taken, total: run.total, over: Boolean(run.fell) };
+  }
+
+  // Whether the system stands still for a while where that earns little.
+  function isStuck(system, { trail, earned }) {
+    const poor = known(system).poor;
+    if (poor === undefined || trail.length < 60 || earned[earned.length - 1] > poor) return false;
+    const recent = trail.slice(-50);
+    return system.state.every(({ ends }, i) => {
+      const values = recent.map((where) => where[i]);
+      return Math.max(...values) - Math.min(...values) < 0.02 * (ends[1] - ends[0]);
+    });
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -116,7 +135,7 @@ const spaqlExplorer = (() => {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The page
+  // The page: one panel, or two beside each other that run from the same start.
 
   const STYLE = `
     .spaql { --ink: #1b1b1b; --soft: #eef0f3; --line: #8a8f98; --mark: #b3261e;
@@ -126,13 +145,24 @@ const spaqlExplorer = (() => {
     html[data-theme="dark"] .spaql {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
-    .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.6rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
-    .spaql select, .spaql button { font: inherit; color: var(--ink); background: var(--soft); min-height: 2.75rem;
-      border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.7rem; max-width: 100%; }
+    .spaql label.wide { flex: 2 1 13rem; }
+    .spaql select, .spaql button { font: inherit; font-size: 0.85rem; color: var(--ink); background: var(--soft); min-height: 2.75rem;
+      border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.4rem; max-width: 100%; cursor: pointer; }
     .spaql input[type=range] { width: 100%; min-height: 2.2rem; }
-    .spaql button { min-width: 5.5rem; cursor: pointer; }
-    .spaql .two { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); }
+    .spaql .one .panel { display: grid; gap: 0 1rem; align-items: start;
+      grid-template: "who who" auto "mapped seen" auto "mapped more" 1fr "tree tree" auto / 1fr 1fr; }
+    .spaql .both { display: grid; gap: 0 0.8rem; grid-template: repeat(5, auto) / minmax(0, 1fr) minmax(0, 1fr); }
+    .spaql .both .panel { display: grid; grid-row: span 5; grid-template-rows: subgrid; align-items: start;
+      grid-template-areas: "who" "seen" "mapped" "more" "tree"; }
+    .spaql .panel > * { min-width: 0; }
+    .spaql .who { grid-area: who; margin: 0.3rem 0; font-size: 0.9rem; }
+    .spaql .seen { grid-area: seen; }
+    .spaql .mapped { grid-area: mapped; }
+    .spaql .more { grid-area: more; }
+    .spaql details { grid-area: tree; }
+    .spaql [hidden] { display: none !important; }
     .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
     .spaql canvas.map { touch-action: pan-y; cursor: crosshair; }
     .spaql .spaql-axes { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.4rem; font-size: 0.85rem; }
@@ -142,18 +172,31 @@ const spaqlExplorer = (() => {
     .spaql .spaql-buttons { display: flex; gap: 0.4rem; margin: 0.5rem 0; align-items: stretch; }
     .spaql .spaql-buttons button, .spaql .spaql-buttons select { flex: 1 1 auto; min-width: 0;
       padding: 0.3rem; font-size: 0.85rem; white-space: nowrap; }
+    .spaql .drive { grid-area: mapped; padding: 0.4rem; border: 1px solid var(--line); border-radius: 0.4rem; }
+    .spaql .drive p { font-size: 0.85rem; margin: 0 0 0.3rem; }
+    .spaql .drive button { touch-action: none; user-select: none; }
+    .spaql .drive button[aria-pressed=true] { outline: 2px solid var(--mark); }
     .spaql :focus-visible { outline: 3px solid #2f7de1; outline-offset: 2px; }
     .spaql table { border-collapse: collapse; width: 100%; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
     .spaql th, .spaql td { text-align: left; padding: 0.15rem 0.6rem 0.15rem 0; border-bottom: 1px solid var(--soft);
       font-weight: normal; background: none; color: inherit; vertical-align: top; }
-    .spaql th { white-space: nowrap; }
+    .spaql .one th { white-space: nowrap; }
     .spaql pre { overflow: auto; max-height: 24rem; padding: 0.6rem; background: var(--soft); color: var(--ink);
       font-size: 0.85rem; line-height: 1.35; border: none; }
     .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
     .spaql .key span.bar { flex: 1; height: 0.8rem; border: 1px solid var(--line); }
-    .spaql .score { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; }
+    .spaql .score { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; min-height: 1.5em; }
     .spaql p.help { font-size: 0.9rem; margin: 0.3rem 0; }
     .spaql summary { cursor: pointer; min-height: 2.2rem; }
+    @media (max-width: 600px) {
+      .spaql .one .panel { display: block; }
+      .spaql .both { gap: 0 0.4rem; }
+      .spaql .both .score { font-size: 0.9rem; min-height: 4.2em; }
+      .spaql .both .who, .spaql .drive p { font-size: 0.8rem; }
+      .spaql .both [role=status], .spaql .both .up, .spaql .both .strip { display: none; }
+      .spaql .both .spaql-axes { display: block; }
+      .spaql .drive .spaql-buttons { flex-wrap: wrap; }
+    }
   `;
 
   function element(parent, tag, attributes = {}, text = "") {
@@ -164,8 +207,8 @@ const spaqlExplorer = (() => {
     return made;
   }
 
-  function choice(parent, text) {
-    return element(element(parent, "label", {}, text), "select");
+  function choice(parent, text, kind = "") {
+    return element(element(parent, "label", { class: kind }, text), "select");
   }
 
   function fill(select, entries, chosen) {
@@ -174,237 +217,243 @@ const spaqlExplorer = (() => {
     if (entries.some(([value]) => String(value) === String(chosen))) select.value = chosen;
   }
 
-  function build(place, data) {
-    place.replaceChildren();
-    place.classList.add("spaql");
-    element(place, "style", {}, STYLE);
-    const top = element(place, "div", { class: "spaql-row" });
-    const systemChoice = choice(top, "System");
-    const policyChoice = choice(top, "Algorithm");
-    const axes = element(place, "div", { class: "spaql-row" });
-    const acrossChoice = choice(axes, "Across");
-    const upChoice = choice(axes, "Up");
-    const whatChoice = choice(axes, "Colour");
-    const sliders = element(place, "div", { class: "spaql-row" });
-    const two = element(place, "div", { class: "two" });
-    const left = element(two, "div");
-    const right = element(two, "div");
-    const frame = element(left, "div", { class: "spaql-axes" });
+  // Where a value of a state variable is between the ends of its axis, and the value at such a share.
+  const shareAt = ({ ends: [low, high] }, value) => (value - low) / (high - low);
+  const valueAt = ({ ends: [low, high] }, share) => low + share * (high - low);
+
+  function shareAlong(variable, value) {
+    if (!variable.period) return shareAt(variable, value);
+    const turned = (value - variable.ends[0]) % variable.period; // what turns round comes back on the other side
+    return shareAt(variable, variable.ends[0] + (turned < 0 ? turned + variable.period : turned));
+  }
+
+  const withSymbol = (variable) => (variable.unit ? `${variable.symbol} (${variable.unit})` : variable.symbol);
+  const stateInWords = (system, where) =>
+    system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
+  const counted = (leaves) => `${leaves.toLocaleString("en")} ${leaves === 1 ? "leaf" : "leaves"}`;
+  const policyName = (p) => `${p.algorithm}, ${p.made} (${counted(p.leaves)}, ${number(p.reward, 0)})`;
+
+  // What a policy is, how it was made and what it earns, in a sentence or two.
+  function policyInWords(system, policy) {
+    const how = known(system).settled && policy.settled !== null
+      ? `, and ${(100 * policy.settled).toFixed(1)} % of them ${known(system).settled}` : "";
+    return `${policy.algorithm}, ${policy.made}: ${policy.origin}. ${counted(policy.leaves)}; `
+      + `mean return ${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes${how}.`;
+  }
+
+  function colours(place) {
+    const style = getComputedStyle(place);
+    return ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
+  }
+
+  function drawScene(scene, place, system, state, action) {
+    const context = scene.getContext("2d");
+    const [ink, mark] = colours(place);
+    const [width, height] = [scene.width, scene.height];
+    context.clearRect(0, 0, width, height);
+    context.strokeStyle = context.fillStyle = ink;
+    context.lineCap = "round";
+    const line = (x0, y0, x1, y1, thick) => {
+      context.lineWidth = thick;
+      context.beginPath();
+      context.moveTo(x0, y0);
+      context.lineTo(x1, y1);
+      context.stroke();
+    };
+    const arrow = (x, y, side) => { // to the left (-1) or to the right (1) of something
+      const tip = x + side * 78;
+      line(x + side * 40, y, tip, y, 4);
+      line(tip, y, tip - side * 12, y - 9, 4);
+      line(tip, y, tip - side * 12, y + 9, 4);
+    };
+    known(system).draw({ context, width, height, ink, mark, line, arrow }, system, state, action);
+    scene.setAttribute("aria-label", `${system.title} at ${stateInWords(system, state)}`);
+  }
+
+  // The reward of every step so far, and the variable across, as strips.
+  function drawStrip(strip, place, system, run, across) {
+    const context = strip.getContext("2d");
+    const [ink, mark] = colours(place);
+    const variable = system.state[across];
+    const half = strip.height / 2;
+    const size = Math.min(30, Math.max(20, (12 * strip.width) / (strip.clientWidth || strip.width)));
+    context.clearRect(0, 0, strip.width, strip.height);
+    const draw = (values, low, high, top, colourOf, name) => {
+      context.fillStyle = ink;
+      context.font = `${size}px system-ui, sans-serif`;
+      context.fillText(name, 6, top + size);
+      context.strokeStyle = colourOf;
+      context.lineWidth = 2;
+      context.beginPath();
+      values.forEach((value, t) => {
+        const x = (t / system.steps) * strip.width;
+        const y = top + half - 4 - (Math.min(1, Math.max(0, (value - low) / (high - low || 1)))) * (half - 30);
+        if (t === 0) context.moveTo(x, y);
+        else context.lineTo(x, y);
+      });
+      context.stroke();
+    };
+    const [lowest, highest] = [Math.min(0, ...run.earned), Math.max(0, ...run.earned)];
+    draw(run.earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
+    draw(run.trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
+    strip.setAttribute("aria-label", `Rewards and ${variable.symbol} over ${run.earned.length} steps`);
+  }
+
+  // The colours of a map and the words at their ends.
+  function drawKey(key, system, shade, what) {
+    key.replaceChildren();
+    element(key, "span", {}, shade.ends[0]);
+    const shares = what === "action" && system.choices.length
+      ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
+      : shade.stops.map((_, i, all) => i / (all.length - 1));
+    const blocks = shares.length / 2;
+    const stops = shares.map((share, i) => `rgb(${colour(share, shade.stops)})`
+      + (shares.length === shade.stops.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
+    element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
+    element(key, "span", {}, shade.ends[1]);
+  }
+
+  // The ends of an axis, with the variable's symbol and unit between them.
+  function labelAxis(ticks, variable, shares) {
+    const texts = shares.map((share) => number(valueAt(variable, share), variable.ends[1] < 1 ? 2 : 1));
+    ticks.replaceChildren();
+    for (const text of [texts[0], withSymbol(variable), texts[1]]) element(ticks, "span", {}, text);
+  }
+
+  // A reader at the wheel: buttons or a slider, and the arrow keys.  What is let go returns to nothing where a system
+  // has such an action; elsewhere the last one stays.
+  function makeDrive(parent, system) {
+    const box = element(parent, "div", { class: "drive", tabindex: 0, role: "group", "aria-label": "You drive" });
+    const right = known(system).right ?? 1; // the sign of what moves to the right
+    const discrete = system.choices.length > 0;
+    const [low, high] = system.action_range;
+    const worth = (action) => right * physical(system, action);
+    const order = discrete ? system.choices.map((_, i) => i).sort((one, other) => worth(one) - worth(other)) : [];
+    const ends = discrete ? [order[0], order[order.length - 1]] : right > 0 ? [low, high] : [high, low];
+    const none = discrete ? system.choices.indexOf(0) : 0;
+    const rest = none >= 0 && low < 0 ? none : null;
+    const drive = { box, action: rest ?? ends[0] };
+    element(box, "p", {}, "Hold the arrow keys ← and →, or "
+      + (discrete ? "the buttons" : "move the slider") + (rest === null ? "; the last push stays." : "."));
+    const parts = discrete ? element(box, "div", { class: "spaql-buttons" }) : box;
+    const buttons = new Map();
+    let slider = null;
+    const set = (action) => {
+      drive.action = action;
+      buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === action)));
+      if (slider) slider.value = right * action;
+    };
+    drive.hold = (side) => set(ends[side < 0 ? 0 : 1]);
+    drive.release = () => { if (rest !== null) set(rest); };
+    if (!discrete) {
+      slider = element(parts, "input", { type: "range", min: Math.min(...ends.map((end) => right * end)),
+        max: Math.max(...ends.map((end) => right * end)), step: (high - low) / 100, "aria-label": system.action });
+      slider.addEventListener("input", () => { drive.action = right * Number(slider.value); });
+    }
+    for (const action of order) {
+      const value = physical(system, action);
+      const text = known(system).words?.(value) || withUnit((value > 0 ? "+" : "") + number(value, 0), system.action_unit);
+      const button = element(parts, "button", { type: "button" }, text);
+      button.addEventListener("pointerdown", () => set(action));
+      for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, drive.release);
+      button.addEventListener("click", (event) => { if (event.detail === 0) set(action); }); // by the keyboard
+      buttons.set(action, button);
+    }
+    set(drive.action);
+    return drive;
+  }
+
+  // A panel: the system under a policy, or under the reader's hand, with the policy's map.  `view` is what all panels
+  // share: the system, where episodes start, the axes and colours of maps, and what a map's clicks and keys do.
+  function makePanel(parent, place, view) {
+    const box = element(parent, "div", { class: "panel" });
+    const who = element(box, "p", { class: "who" });
+    const seen = element(box, "div", { class: "seen" });
+    const scene = element(seen, "canvas", { width: 480, height: 270, role: "img" });
+    const score = element(seen, "div", { class: "score" });
+    const mapped = element(box, "div", { class: "mapped" });
+    const frame = element(mapped, "div", { class: "spaql-axes" });
     const upTicks = element(frame, "div", { class: "up", "aria-hidden": "true" });
     const map = element(frame, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
     element(frame, "div");
     const acrossTicks = element(frame, "div", { "aria-hidden": "true" });
-    const key = element(left, "div", { class: "key" });
-    const scene = element(right, "canvas", { width: 480, height: 270, role: "img" });
-    const score = element(right, "div", { class: "score" });
-    const buttons = element(right, "div", { class: "spaql-buttons" });
-    const playButton = element(buttons, "button", { type: "button" }, "Play");
-    const stepButton = element(buttons, "button", { type: "button" }, "One step");
-    const resetButton = element(buttons, "button", { type: "button" }, "Back");
-    const randomButton = element(buttons, "button", { type: "button", title: "Random start" }, "Random");
-    const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
-    fill(speedChoice, [[0.25, "¼ speed"], [1, "real time"], [4, "4 × speed"]], 1);
-    const strip = element(right, "canvas", { class: "strip", width: 480, height: 130, role: "img" });
-    const readout = element(right, "div", { role: "status", "aria-live": "polite", "aria-label": "The cell" });
-    element(place, "p", { class: "help" }, "Point at the map to read a cell; click, tap or drag to put the system there. "
-      + "With the map in focus, arrow keys move (with Shift further), Enter or space plays and pauses. "
-      + "While the system moves, the map is the slice through the state where it is.");
-    const details = element(place, "details");
+    const key = element(mapped, "div", { class: "key" });
+    const more = element(box, "div", { class: "more" });
+    const strip = element(more, "canvas", { class: "strip", width: 480, height: 130, role: "img" });
+    const readout = element(more, "div", { role: "status", "aria-live": "polite", "aria-label": "The cell" });
+    const details = element(box, "details");
     const summary = element(details, "summary");
     const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
 
-    let system, policy, picture, shade;
-    let start = []; // the state chosen, one entry per variable
-    let state = []; // where the system is now
-    let trail = [];
-    let earned = []; // the reward of each step
-    let total = 0;
-    let count = 0;
-    let over = false;
-    let playing = false;
-    let clock = 0;
+    const panel = { box, policy: null, drive: null, run: newRun([]) };
+    let picture = null;
     let pointed = null; // a state the pointer is at
 
-    const index = (select) => system.state.findIndex((variable) => variable.name === select.value);
-
-    // Where a value of a state variable is between the ends of its axis, and the value at such a share.
-    function shareAt(i, value) {
-      const [low, high] = system.state[i].ends;
-      return (value - low) / (high - low);
-    }
-    function valueAt(i, share) {
-      const [low, high] = system.state[i].ends;
-      return low + share * (high - low);
-    }
-
-    function chooseSystem() {
-      system = data.systems[systemChoice.value];
-      const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value);
-      entries.sort(([, one], [, other]) => other.reward - one.reward || one.leaves - other.leaves); // the best first
-      fill(policyChoice, entries.map(([i, p]) => [i, `${p.title} (${p.leaves} leaves, ${number(p.reward, 0)})`]));
-      const names = system.state.map((variable) => [variable.name, withSymbol(variable)]);
-      fill(acrossChoice, names, system.axes[0]);
-      fill(upChoice, names, system.axes[1]);
-      start = [...known(system).start];
-      choosePolicy();
-    }
-
-    const withSymbol = (variable) => (variable.unit ? `${variable.symbol} (${variable.unit})` : variable.symbol);
-
-    function choosePolicy() {
-      policy = data.policies[policyChoice.value];
-      const cells = policy.q[0] !== null;
-      const whats = [["action", system.action], ["q", "Q"], ["visits", "visits"]];
-      fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
-      summary.textContent = `The tree that decides: ${policy.leaves} leaves, mean return ${number(policy.reward, 1)}`;
+    // Show a policy; null for the reader.
+    panel.take = (policy) => {
+      panel.policy = policy;
+      panel.drive?.box.remove();
+      panel.drive = policy ? null : makeDrive(box, view.system);
+      mapped.hidden = readout.hidden = !policy;
+      details.hidden = !policy?.text;
+      if (!policy) {
+        who.textContent = "You drive.";
+        return;
+      }
+      who.textContent = policyInWords(view.system, policy);
+      summary.textContent = `The tree that decides: ${counted(policy.leaves)}, mean return ${number(policy.reward, 1)}`;
       text.textContent = policy.text;
       details.open = policy.leaves <= 12;
-      chooseAxes();
-    }
-
-    function chooseAxes(changed) {
-      if (acrossChoice.value === upChoice.value) {
-        const other = changed === upChoice ? acrossChoice : upChoice;
-        other.value = system.state.find((variable) => variable.name !== other.value).name;
-      }
-      sliders.replaceChildren();
-      system.state.forEach((variable, i) => {
-        if ([acrossChoice.value, upChoice.value].includes(variable.name)) return;
-        const label = element(sliders, "label", {}, "");
-        const caption = element(label, "span");
-        const [min, max] = variable.ends;
-        const slider = element(label, "input", { type: "range", min, max, step: (max - min) / 200 });
-        slider.value = start[i];
-        const show = () => {
-          caption.textContent = `${variable.symbol} = ${inState(variable, start[i])}`;
-          slider.setAttribute("aria-valuetext", inState(variable, start[i]));
-        };
-        show();
-        slider.addEventListener("input", () => {
-          start[i] = Number(slider.value);
-          show();
-          restart();
-        });
-      });
-      restart();
-    }
-
-    function restart() {
-      state = [...start];
-      paint();
-      reset();
-    }
+    };
 
     // The state at a place of the map, in shares of its width and height; the other variables are where the system is.
     function stateAt(across, up) {
-      const found = [...state];
-      found[index(acrossChoice)] = valueAt(index(acrossChoice), across);
-      found[index(upChoice)] = valueAt(index(upChoice), up);
+      const found = [...panel.run.state];
+      found[view.across] = valueAt(view.system.state[view.across], across);
+      found[view.up] = valueAt(view.system.state[view.up], up);
       return found;
     }
 
     function placeOf(where) {
-      const share = (select) => shareAlong(index(select), where[index(select)]);
-      return [share(acrossChoice) * map.width, (1 - share(upChoice)) * map.height];
-    }
-
-    function shareAlong(i, value) {
-      const { ends, period } = system.state[i];
-      if (!period) return shareAt(i, value);
-      const turned = (value - ends[0]) % period; // what turns round comes back on the other side
-      return shareAt(i, ends[0] + (turned < 0 ? turned + period : turned));
+      const share = (i) => shareAlong(view.system.state[i], where[i]);
+      return [share(view.across) * map.width, (1 - share(view.up)) * map.height];
     }
 
     // Paint the map once for a policy, its axes and the other variables; `drawMap` puts marks upon it.
-    function paint(grain = 1) {
+    panel.paint = (grain = 1) => {
+      if (!panel.policy) return;
+      const { system } = view;
+      const { policy } = panel;
       const [width, height] = [map.width, map.height];
-      shade = shading(system, policy, whatChoice.value);
-      const colours = shade.shares.map((share) => colour(share, shade.stops));
+      const what = policy.q[0] === null ? "action" : view.what;
+      const shade = shading(system, policy, what);
+      const shades = shade.shares.map((share) => colour(share, shade.stops));
       picture = new ImageData(width, height);
       const rows = new Int32Array(width * height);
       for (let j = 0; j < height; j++) {
         for (let i = 0; i < width; i++) {
           const here = j * width + i;
           const same = j % grain ? here - width : i % grain ? here - 1 : here; // a coarser picture is painted faster
-          rows[here] = same !== here ? rows[same] : find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
+          rows[here] = same !== here ? rows[same]
+            : find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
           const border = (i > 0 && rows[here] !== rows[here - 1]) || (j > 0 && rows[here] !== rows[here - width]);
-          const [r, g, b] = border ? [150, 150, 150] : colours[rows[here]];
+          const [r, g, b] = border ? [150, 150, 150] : shades[rows[here]];
           picture.data.set([r, g, b, 255], 4 * here);
         }
       }
       if (grain > 1) return;
-      labelAxes();
-      key.replaceChildren();
-      element(key, "span", {}, shade.ends[0]);
-      const shares = whatChoice.value === "action" && system.choices.length
-        ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
-        : shade.stops.map((_, i, all) => i / (all.length - 1));
-      const blocks = shares.length / 2;
-      const stops = shares.map((share, i) => `rgb(${colour(share, shade.stops)})`
-        + (shares.length === shade.stops.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
-      element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
-      element(key, "span", {}, shade.ends[1]);
-      const variables = [acrossChoice, upChoice].map((select) => system.state[index(select)].symbol).join(" and ");
+      labelAxis(upTicks, system.state[view.up], [1, 0]);
+      labelAxis(acrossTicks, system.state[view.across], [0, 1]);
+      drawKey(key, system, shade, what);
+      const variables = [view.across, view.up].map((i) => system.state[i].symbol).join(" and ");
       map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
-    }
-
-    // The ends and the middle of both axes, with the variable's symbol and unit.
-    function labelAxes() {
-      for (const [ticks, select, shares] of [[upTicks, upChoice, [1, 0.5, 0]], [acrossTicks, acrossChoice, [0, 0.5, 1]]]) {
-        ticks.replaceChildren();
-        const i = index(select);
-        const texts = shares.map((share) => number(valueAt(i, share), system.state[i].ends[1] < 1 ? 2 : 1));
-        texts.splice(1, 1, `${withSymbol(system.state[i])}`);
-        for (const text of texts) element(ticks, "span", {}, text);
-      }
-    }
-
-    // Rewards of the last steps, and the variable across, as strips.
-    function drawStrip() {
-      const context = strip.getContext("2d");
-      const style = getComputedStyle(place);
-      const [ink, mark] = ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
-      const i = index(acrossChoice);
-      const half = strip.height / 2;
-      context.clearRect(0, 0, strip.width, strip.height);
-      const draw = (values, low, high, top, colourOf, name) => {
-        context.fillStyle = ink;
-        context.font = "20px system-ui, sans-serif";
-        context.fillText(name, 6, top + 20);
-        context.strokeStyle = colourOf;
-        context.lineWidth = 2;
-        context.beginPath();
-        values.forEach((value, t) => {
-          const x = (t / system.steps) * strip.width;
-          const y = top + half - 4 - (Math.min(1, Math.max(0, (value - low) / (high - low || 1)))) * (half - 30);
-          if (t === 0) context.moveTo(x, y);
-          else context.lineTo(x, y);
-        });
-        context.stroke();
-      };
-      const lowest = Math.min(0, ...earned);
-      draw(earned, lowest, Math.max(0, ...earned), 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(Math.max(0, ...earned), 1)}`);
-      const turned = trail.map((where) => shareAlong(i, where[i]));
-      draw(turned, 0, 1, half, ink, withSymbol(system.state[i]));
-      strip.setAttribute("aria-label", `Rewards and ${system.state[i].symbol} over ${count} steps`);
-    }
-
-    // Whether the system stands still for a while where that earns little.
-    function stuck() {
-      const poor = known(system).poor;
-      if (poor === undefined || trail.length < 60 || earned[earned.length - 1] > poor) return false;
-      const recent = trail.slice(-50);
-      return system.state.every(({ ends }, i) => {
-        const values = recent.map((where) => where[i]);
-        return Math.max(...values) - Math.min(...values) < 0.02 * (ends[1] - ends[0]);
-      });
-    }
+    };
 
     function drawMap() {
       const context = map.getContext("2d");
       context.putImageData(picture, 0, 0);
       // White under black can be seen on every colour.
-      const recent = trail.slice(-40);
+      const recent = panel.run.trail.slice(-40);
       for (const [style, width] of [["white", 3.5], ["black", 1.5]]) {
         context.strokeStyle = style;
         context.lineWidth = width;
@@ -416,7 +465,7 @@ const spaqlExplorer = (() => {
           else context.lineTo(x, y);
         });
         context.stroke();
-        const [x, y] = placeOf(state);
+        const [x, y] = placeOf(panel.run.state);
         context.beginPath();
         context.moveTo(x - 12, y);
         context.lineTo(x + 12, y);
@@ -431,37 +480,12 @@ const spaqlExplorer = (() => {
       context.fill();
     }
 
-    const inWords = (where) => system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
-
-    function drawScene(action) {
-      const context = scene.getContext("2d");
-      const style = getComputedStyle(place);
-      const [ink, mark] = ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
-      const [width, height] = [scene.width, scene.height];
-      context.clearRect(0, 0, width, height);
-      context.strokeStyle = context.fillStyle = ink;
-      context.lineCap = "round";
-      const line = (x0, y0, x1, y1, thick) => {
-        context.lineWidth = thick;
-        context.beginPath();
-        context.moveTo(x0, y0);
-        context.lineTo(x1, y1);
-        context.stroke();
-      };
-      const arrow = (x, y, side) => { // to the left (-1) or to the right (1) of something
-        const tip = x + side * 78;
-        line(x + side * 40, y, tip, y, 4);
-        line(tip, y, tip - side * 12, y - 9, 4);
-        line(tip, y, tip - side * 12, y + 9, 4);
-      };
-      known(system).draw({ context, width, height, ink, mark, line, arrow }, system, state, action);
-      scene.setAttribute("aria-label", `${system.title} at ${inWords(state)}`);
-    }
-
     function read() {
-      const observation = observe(system, pointed || state);
+      const { system } = view;
+      const { policy } = panel;
+      const where = pointed || panel.run.state;
+      const observation = observe(system, where);
       const row = find(policy, observation);
-      const bounds = cellBounds(system, policy, observation);
       readout.replaceChildren();
       const table = element(readout, "table");
       const add = (name, value) => {
@@ -469,8 +493,8 @@ const spaqlExplorer = (() => {
         element(line, "th", { scope: "row" }, name);
         element(line, "td", {}, value);
       };
-      add(pointed ? "State pointed at" : "State", inWords(pointed || state));
-      bounds.forEach(([low, high], i) => {
+      add(pointed ? "State pointed at" : "State", stateInWords(system, where));
+      cellBounds(system, policy, observation).forEach(([low, high], i) => {
         const decimals = high - low < 0.1 ? 3 : 2;
         add(`${system.observed[i]} in its cell`,
           withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, system.units[i]));
@@ -482,61 +506,200 @@ const spaqlExplorer = (() => {
       }
     }
 
-    function show(action) {
-      drawMap();
-      drawScene(action);
+    panel.show = (action = 0) => {
+      const { system } = view;
+      const { run } = panel;
       const { decimals, ending } = known(system);
-      drawStrip();
-      const end = over ? `, ${count >= system.steps ? "the end" : ending}` : stuck() ? ", stuck" : "";
-      score.textContent = `Step ${count} of ${system.steps}, return ${number(total, decimals)}${end}`;
+      const count = run.earned.length;
+      drawScene(scene, place, system, run.state, action);
+      drawStrip(strip, place, system, run, view.across);
+      const end = run.over ? `, ${count >= system.steps ? "the end" : ending}` : isStuck(system, run) ? ", stuck" : "";
+      score.textContent = `Step ${count} of ${system.steps}, return ${number(run.total, decimals)}${end}`;
+      if (!panel.policy) return;
+      drawMap();
       read();
+    };
+
+    panel.reset = () => {
+      pointed = null;
+      panel.run = newRun(view.start);
+      panel.drive?.release();
+      panel.paint(); // the slice is where the system is
+      panel.show();
+    };
+
+    panel.advance = () => {
+      const { system } = view;
+      if (panel.run.over) return;
+      pointed = null;
+      const action = panel.policy ? act(panel.policy, observe(system, panel.run.state)) : panel.drive.action;
+      advanceRun(system, panel.run, action);
+      if (system.state.length > 2) panel.paint(view.playing && !panel.run.over ? 4 : 1);
+      panel.show(physical(system, action));
+    };
+
+    panel.hush = (quiet) => readout.setAttribute("aria-live", quiet ? "off" : "polite"); // not every step is read out
+
+    function shareOf(event) {
+      const around = map.getBoundingClientRect();
+      const share = (at, from, size) => Math.min(1, Math.max(0, (at - from) / size));
+      return [share(event.clientX, around.left, around.width), 1 - share(event.clientY, around.top, around.height)];
+    }
+
+    map.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      map.focus({ preventScroll: true }); // or the place pointed at would move
+      if (map.setPointerCapture && event.isTrusted) map.setPointerCapture(event.pointerId);
+      view.put(stateAt(...shareOf(event)));
+    });
+    map.addEventListener("pointermove", (event) => {
+      if (event.buttons) view.put(stateAt(...shareOf(event)));
+      else if (!view.playing) {
+        pointed = stateAt(...shareOf(event));
+        read();
+      }
+    });
+    map.addEventListener("pointerleave", () => {
+      pointed = null;
+      if (!view.playing) read();
+    });
+    map.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+      if (event.key in moves) {
+        const size = event.shiftKey ? 0.1 : 0.01;
+        const moved = (i, by) => Math.min(1, Math.max(0, shareAt(view.system.state[i], view.start[i]) + by * size));
+        const [dx, dy] = moves[event.key];
+        view.put(stateAt(moved(view.across, dx), moved(view.up, dy)));
+      } else if (event.key === " " || event.key === "Enter") view.toggle();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    return panel;
+  }
+
+  function build(place, data) {
+    place.replaceChildren();
+    place.classList.add("spaql");
+    element(place, "style", {}, STYLE);
+    const top = element(place, "div", { class: "spaql-row" });
+    const systemChoice = choice(top, "System");
+    const policyChoice = choice(top, "Policy", "wide");
+    const besideChoice = choice(top, "Beside it", "wide");
+    const buttons = element(place, "div", { class: "spaql-buttons" });
+    const playButton = element(buttons, "button", { type: "button" }, "Play");
+    const stepButton = element(buttons, "button", { type: "button" }, "One step");
+    const resetButton = element(buttons, "button", { type: "button" }, "Back");
+    const randomButton = element(buttons, "button", { type: "button", title: "Random start" }, "Random");
+    const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
+    fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
+    const room = element(place, "div", { class: "one" });
+    const axes = element(place, "div", { class: "spaql-row" });
+    const acrossChoice = choice(axes, "Across the map");
+    const upChoice = choice(axes, "Up the map");
+    const whatChoice = choice(axes, "Colour of the map");
+    const sliders = element(place, "div", { class: "spaql-row" });
+    element(place, "p", { class: "help" }, "Point at a map to read a cell; click, tap or drag to put the system there. "
+      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses. "
+      + "While the system moves, the map is the slice through the state where it is.");
+
+    const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
+    const panels = [makePanel(room, place, view), makePanel(room, place, view)];
+    let clock = 0;
+    const shown = () => (besideChoice.value === "none" ? panels.slice(0, 1) : panels);
+    const over = () => shown().every((panel) => panel.run.over);
+    const driving = () => shown().find((panel) => panel.drive)?.drive;
+
+    function chooseSystem() {
+      view.system = data.systems[systemChoice.value];
+      const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value)
+        .map(([i, p]) => [i, policyName(p)]);
+      fill(policyChoice, entries);
+      fill(besideChoice, [["none", "nothing"], ["you", "you, at the wheel"], ...entries],
+        besideChoice.value === "you" ? "you" : "none");
+      const names = view.system.state.map((variable) => [variable.name, withSymbol(variable)]);
+      fill(acrossChoice, names, view.system.axes[0]);
+      fill(upChoice, names, view.system.axes[1]);
+      view.start = [...known(view.system).start];
+      choosePolicies();
+    }
+
+    function choosePolicies() {
+      panels[0].take(data.policies[policyChoice.value]);
+      panels[1].box.hidden = besideChoice.value === "none";
+      room.className = panels[1].box.hidden ? "one" : "both";
+      if (!panels[1].box.hidden) panels[1].take(data.policies[besideChoice.value] ?? null); // null: the reader drives
+      const cells = shown().some(({ policy }) => policy && policy.q[0] !== null);
+      const whats = [["action", view.system.action], ["q", "Q"], ["visits", "visits"]];
+      fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
+      chooseAxes();
+    }
+
+    function chooseAxes(changed) {
+      if (acrossChoice.value === upChoice.value) {
+        const other = changed === upChoice ? acrossChoice : upChoice;
+        other.value = view.system.state.find((variable) => variable.name !== other.value).name;
+      }
+      const index = (select) => view.system.state.findIndex((variable) => variable.name === select.value);
+      [view.across, view.up, view.what] = [index(acrossChoice), index(upChoice), whatChoice.value];
+      makeSliders();
+      reset();
+    }
+
+    // A slider for each variable that is on neither axis.
+    function makeSliders() {
+      sliders.replaceChildren();
+      view.system.state.forEach((variable, i) => {
+        if (i === view.across || i === view.up) return;
+        const label = element(sliders, "label", {}, "");
+        const caption = element(label, "span");
+        const [min, max] = variable.ends;
+        const slider = element(label, "input", { type: "range", min, max, step: (max - min) / 200 });
+        slider.value = view.start[i];
+        const show = () => {
+          caption.textContent = `${variable.symbol} = ${inState(variable, view.start[i])}`;
+          slider.setAttribute("aria-valuetext", inState(variable, view.start[i]));
+        };
+        show();
+        slider.addEventListener("input", () => {
+          view.start[i] = Number(slider.value);
+          show();
+          reset();
+        });
+      });
     }
 
     function reset() {
-      const moved = count > 0;
       pause();
-      state = [...start];
-      if (moved) paint(); // the slice is where the system is
-      trail = [state];
-      earned = [];
-      total = count = 0;
-      over = false;
-      show(0);
+      for (const panel of shown()) panel.reset();
     }
 
     function advance() {
-      if (over) return;
-      const action = act(policy, observe(system, state));
-      const result = step(system, state, action);
-      state = result.state;
-      trail.push(state);
-      total += result.reward;
-      earned.push(result.reward);
-      count += 1;
-      over = result.over || count >= system.steps;
-      if (playing && system.state.length > 2) paint(4);
-      if (over) pause();
-      show(physical(system, action));
+      for (const panel of shown()) panel.advance();
+      if (over()) pause();
     }
 
     function pause() {
-      if (playing && system.state.length > 2) paint();
-      playing = false;
+      const repaint = view.playing && view.system.state.length > 2;
+      view.playing = false;
       clearTimeout(clock);
       playButton.textContent = "Play";
-      readout.setAttribute("aria-live", "polite");
+      for (const panel of shown()) {
+        panel.hush(false);
+        if (repaint) panel.paint();
+      }
     }
 
     function play() {
-      if (over) reset();
-      playing = true;
-      pointed = null;
+      if (over()) reset();
+      view.playing = true;
       playButton.textContent = "Pause";
-      readout.setAttribute("aria-live", "off"); // not every step is to be read out
-      const pace = (1000 * known(system).seconds(system.constants)) / Number(speedChoice.value);
+      driving()?.box.focus({ preventScroll: true }); // the arrow keys are the reader's
+      for (const panel of shown()) panel.hush(true);
+      const pace = (1000 * known(view.system).seconds(view.system.constants)) / Number(speedChoice.value);
       let due = performance.now() + pace;
       const next = () => {
-        if (!playing) return;
+        if (!view.playing) return;
         advance();
         // A browser that fell behind does not catch up all at once.
         due = Math.max(due + pace, performance.now());
@@ -546,81 +709,76 @@ const spaqlExplorer = (() => {
     }
 
     function toggle() {
-      if (!playing) return play();
+      if (!view.playing) return play();
       pause();
-      drawMap();
+      for (const panel of shown()) panel.show();
     }
 
-    function shareOf(event) {
-      const box = map.getBoundingClientRect();
-      const share = (at, from, size) => Math.min(1, Math.max(0, (at - from) / size));
-      return [share(event.clientX, box.left, box.width), 1 - share(event.clientY, box.top, box.height)];
-    }
-
-    function put(across, up) {
-      start = stateAt(across, up);
-      pointed = null;
+    function put(state) {
+      view.start = state;
+      makeSliders();
       reset();
     }
 
-    map.addEventListener("pointerdown", (event) => {
-      event.preventDefault();
-      map.focus({ preventScroll: true }); // or the place pointed at would move
-      if (map.setPointerCapture && event.isTrusted) map.setPointerCapture(event.pointerId);
-      put(...shareOf(event));
-    });
-    map.addEventListener("pointermove", (event) => {
-      if (event.buttons) put(...shareOf(event));
-      else if (!playing) {
-        pointed = stateAt(...shareOf(event));
-        read();
-      }
-    });
-    map.addEventListener("pointerleave", () => {
-      pointed = null;
-      if (!playing) read();
-    });
-    map.addEventListener("keydown", (event) => {
-      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-      if (event.key in moves) {
-        const size = event.shiftKey ? 0.1 : 0.01;
-        const share = (i) => shareAt(i, start[i]);
-        const [dx, dy] = moves[event.key];
-        const bounded = (value) => Math.min(1, Math.max(0, value));
-        put(bounded(share(index(acrossChoice)) + dx * size), bounded(share(index(upChoice)) + dy * size));
-      } else if (event.key === " " || event.key === "Enter") toggle();
+    // Show what a button outside asks for: a system, a policy and one beside it, by their names.
+    function present({ system, policy, beside }) {
+      const find = (name) => data.policies.findIndex((p) => p.system === system && `${p.algorithm}, ${p.made}` === name);
+      systemChoice.value = system;
+      chooseSystem();
+      policyChoice.value = find(policy);
+      besideChoice.value = ["you", "none"].includes(beside) ? beside : find(beside);
+      chooseBeside();
+      place.scrollIntoView({ behavior: "smooth", block: "start" });
+      play();
+    }
+
+    function chooseBeside() {
+      if (besideChoice.value === "you" && speedChoice.value === "1") speedChoice.value = "0.5"; // hands are slow
+      choosePolicies();
+    }
+
+    // The arrow keys drive, unless they have something else to do where the focus is.
+    const sides = { ArrowLeft: -1, ArrowRight: 1 };
+    const steers = (event) => event.key in sides && driving() && !event.target.matches("select, .spaql-row input");
+    place.addEventListener("keydown", (event) => {
+      if (event.key === " " && event.target === driving()?.box) toggle();
+      else if (steers(event)) driving().hold(sides[event.key]);
       else return;
       event.preventDefault();
     });
-    systemChoice.addEventListener("change", chooseSystem);
-    policyChoice.addEventListener("change", choosePolicy);
-    acrossChoice.addEventListener("change", () => chooseAxes(acrossChoice));
-    upChoice.addEventListener("change", () => chooseAxes(upChoice));
-    whatChoice.addEventListener("change", () => {
-      paint();
-      show(0);
+    place.addEventListener("keyup", (event) => {
+      if (steers(event)) driving().release();
     });
+
+    systemChoice.addEventListener("change", chooseSystem);
+    policyChoice.addEventListener("change", choosePolicies);
+    besideChoice.addEventListener("change", chooseBeside);
+    for (const select of [acrossChoice, upChoice, whatChoice]) {
+      select.addEventListener("change", () => chooseAxes(select));
+    }
     playButton.addEventListener("click", toggle);
     stepButton.addEventListener("click", () => {
       pause();
-      pointed = null;
-      if (over) reset();
+      if (over()) reset();
       advance();
     });
     resetButton.addEventListener("click", reset);
     randomButton.addEventListener("click", () => {
-      const spread = (i) => (data.systems[systemChoice.value].state[i].period ? 1 : 0.15); // anywhere on a circle, else near
-      start = system.state.map((_, i) => valueAt(i, 0.5 + spread(i) * (Math.random() - 0.5)));
-      chooseAxes();
+      const spread = ({ period }) => (period ? 1 : 0.15); // anywhere on a circle, else near
+      put(view.system.state.map((variable) => valueAt(variable, 0.5 + spread(variable) * (Math.random() - 0.5))));
     });
     speedChoice.addEventListener("change", () => {
-      if (playing) {
+      if (view.playing) {
         clearTimeout(clock);
         play();
       }
     });
+    for (const button of document.querySelectorAll("[data-spaql-show]")) {
+      button.addEventListener("click", () => present(JSON.parse(button.dataset.spaqlShow)));
+    }
     // The book's switch between light and dark.
-    new MutationObserver(() => show(0)).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    new MutationObserver(() => shown().forEach((panel) => panel.show()))
+      .observe(document.documentElement, { attributeFilter: ["data-theme"] });
     fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));
     chooseSystem();
   }

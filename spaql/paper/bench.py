@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.algorithms import SPAQL
+from spaql.algorithms import SPAQL, SPAQLR
 from spaql.compiling import either
 from spaql.paper.runs.job import make_agent
 from spaql.paper.runs.provenance import default_store, provenance, repository
@@ -170,7 +170,7 @@ def clocked(owner: object, method: str, spent: dict[str, float], name: str) -> N
     setattr(owner, method, timed)
 
 
-def other_systems() -> list[str]:
+def further_systems() -> list[str]:
     """Return the first id of each registered system that the paper's long runs do not have."""
     systems = (system for system in REGISTRY.values() if not set(system.titles) & set(LONG_RUNS.systems))
     return [next(iter(system.titles)) for system in systems if system.titles]
@@ -192,13 +192,33 @@ def learning_rows(name: str, env_id: str, xi: float, iterations: int, evaluation
         yield f"{name} on {env_id}: against Gymnasium's step alone", f"{ratio:.0f}× faster", "≥ 60×", ratio >= 60
 
 
+def sampling_step(agent: SPAQLR, samples: int) -> float:
+    """Return the seconds that a sample of SPAQL-R takes, with what it learns from it and from its memory."""
+    return seconds(lambda: agent.learn(samples=samples))[0] / samples
+
+
+def repaired_rows(env_id: str, base: float, samples: int = 10_000) -> Iterator[Row]:
+    """Measure SPAQL-R: what an update from memory costs, and whether a sample costs more when many have been taken."""
+    SPAQLR(env_id, seed=0).learn(samples=500)  # so that nothing compiles while the clock runs
+    agent, plain = SPAQLR(env_id, seed=0), SPAQLR(env_id, seed=0, replays=0)
+    early, bare = sampling_step(agent, samples), sampling_step(plain, samples)
+    update = (early - bare) / agent.parameters["replays"] / base
+    what = f"SPAQL-R on {env_id}: an update from memory, against a step of random rollouts ({base * 1e9:.0f} ns)"
+    yield what, f"{update:.1f}×", "≤ 10×", update <= 10
+    agent.learn(samples=8 * samples)
+    ratio = sampling_step(agent, samples) / early
+    what = f"SPAQL-R on {env_id}: a sample after {9 * samples:,} others, against one of the first {samples:,}"
+    yield what, f"{ratio:.2f}×", "≤ 3×", ratio <= 3
+
+
 def rows(iterations: int = 2000) -> Iterator[Row]:
     """Measure, row by row."""
     for env_id in COMPARED:
         base, evaluations = random_step(env_id), LONG_RUNS.evaluations[env_id]
         for name, xi in LONG_RUNS.xis[env_id].items():
             yield from learning_rows(name, env_id, xi, iterations, evaluations, base)
-    for env_id in other_systems():
+        yield from repaired_rows(env_id, base)
+    for env_id in further_systems():
         yield from learning_rows("SPAQL", env_id, 1.0, iterations, 20, random_step(env_id))
     early = late = 0.0
     for seed in range(5):

@@ -10,7 +10,8 @@ from pathlib import Path
 from spaql import __version__
 from spaql.paper.terminal import one_sentence, speak_plainly
 
-STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls", "repaired", "variants", "sb3")
+STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls",
+           "repaired", "variants", "sb3", "systems-xi", "systems")  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -150,11 +150,6 @@ def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
     return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)
 
 
-def share_solved(means: ArrayLike, threshold: float) -> float:
-    """Return the share of agents whose mean reward reaches the threshold."""
-    return float(np.mean(numbers(means) >= threshold))
-
-
 def selection_bias(best_so_far: ArrayLike, fresh: ArrayLike) -> Interval:
     """Return how much the best of many noisy means exceeds the same policy's mean on fresh episodes, agent by agent."""
     best_so_far, fresh = numbers(best_so_far), numbers(fresh)

@@ -15,6 +15,7 @@ from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
 from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
+from spaql.paper.runs.trpo_settings import SAMPLES as TRPO_SAMPLES
 from spaql.paper.runs.trpo_settings import settings_of
 from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
 from spaql.systems import compiled_world, episode_limit, factory_called, make_env, space_of, system_of
@@ -34,6 +35,7 @@ class Study:
     agents: int
     fresh: int = FRESH
     record: bool = True
+    apart: int = 0  # what the root seed is raised by, for agents that choose a parameter of others
 
     def cells(self, system: str) -> list[tuple[str, float]]:
         raise NotImplementedError
@@ -75,6 +77,26 @@ class Checkpointed:
     agents: int
     iterations: int = 100  # at most
     evaluations: int = 100  # fresh episodes at each checkpoint
+    fresh: int = FRESH
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OtherSystems:
+    """Everyone on systems that the paper does not have, with looks at the policies on the way (see `Job.looks`).
+
+    The paper's algorithms and SPAQL-R train on as many samples as TRPO.  SPAQL and SPAQL-TS take those of their
+    rollouts on top, so that their histories pass the same number of samples, all counted, much earlier.
+    """
+
+    systems: tuple[str, ...]
+    xis: Mapping[str, Mapping[str, float]]  # by system and learner
+    iterations: int  # samples of training, in thousands
+    tuned_iterations: int  # the same of TRPO with published settings
+    evaluations: int  # N
+    looks: int  # fresh episodes at each look
+    agents: int
+    trpo_agents: int  # which take minutes each
+    trpo_tuned_agents: int
     fresh: int = FRESH
 
 
@@ -139,23 +161,60 @@ TRPO_RUNS = TrpoRuns(  # an iteration of TRPO is 4,000 samples; N does not apply
 
 BOTH = ("Pendulum-v1", "CartPole-v0")
 
-# Variants that would be SPAQL-R itself: Pendulum never ends, and CartPole has two actions.
-NO_CHANGE = {("SPAQL-R, no end", "Pendulum-v1"), ("SPAQL-R, five actions", "CartPole-v0")}
+# Variants that would be another one, or SPAQL-R itself: Pendulum never ends, and CartPole has two actions.
+NO_CHANGE = {
+    ("SPAQL-R, no end", "Pendulum-v1"),
+    ("SPAQL-R, rung 2", "Pendulum-v1"),
+    ("SPAQL-R, five actions", "CartPole-v0"),
+}
 
-REPAIRED_RUNS = Checkpointed(cells={("SPAQL-R", system): 100 for system in BOTH}, agents=20)
+REPAIRED_RUNS = Checkpointed(cells={("SPAQL-R", system): 100 for system in BOTH}, agents=100)
 
-VARIANT_RUNS = Checkpointed(  # with one repair taken back, or as a fixed grid
+VARIANT_RUNS = Checkpointed(  # with one repair taken back, as a fixed grid, or with one repair more at a time
     cells={
         (name, system): 40
         for name in REPAIRED
         for system in BOTH
         if name != "SPAQL-R" and (name, system) not in NO_CHANGE
     },
-    agents=5,
+    agents=20,
 )
 
 SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
-    cells={cell: samples // CHECKPOINT for cell, samples in SB3_SAMPLES.items()}, agents=20
+    cells={cell: samples // CHECKPOINT for cell, samples in SB3_SAMPLES.items()}, agents=5
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The rest of classic control
+
+OTHER = ("MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1", "CartPole-v1")
+
+OTHER_XI = XiStudy(  # which chooses the ξ of the runs below, on seeds of its own
+    systems=OTHER,
+    xis=(0, 0.4, 4, 20, 120),
+    iterations=100,
+    evaluations=dict.fromkeys(OTHER, 20),
+    agents=5,
+    fresh=200,
+    record=False,
+    apart=1,
+)
+
+OTHER_SYSTEMS = OtherSystems(
+    systems=OTHER,
+    xis={
+        "MountainCar-v0": {"AQL": 0, "SPAQL": 0, "SPAQL-TS": 120},
+        "MountainCarContinuous-v0": {"AQL": 0, "SPAQL": 0, "SPAQL-TS": 20},
+        "Acrobot-v1": {"AQL": 20, "SPAQL": 0.4, "SPAQL-TS": 120},
+        "CartPole-v1": {"AQL": 4, "SPAQL": 0.4, "SPAQL-TS": 20},
+    },
+    iterations=100,
+    tuned_iterations=104,  # rl-baselines3-zoo has 100, or 50, which are no whole number of its batches
+    evaluations=20,
+    looks=20,
+    agents=20,
+    trpo_agents=5,
+    trpo_tuned_agents=5,
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -201,6 +260,7 @@ class Reading:
     rules: str = "paper"
     dynamics: str = "v1"  # of Gymnasium's Pendulum; the program's was v0
     random: str = "both ways"  # or "one way": what Random's torques are drawn from, [0, 2] Nm in the program
+    recorded: bool = False  # whether an episode of each agent is kept, by which claims about episodes are judged
 
     def system(self, kind: str) -> str:
         """Return the id of a kind of pendulum, as "Pendulum" or "PendulumDiscrete", in this reading."""
@@ -219,7 +279,9 @@ READINGS = {
     name: dataclasses.replace(reading, random="one way")
     for name, reading in {
         "torque": Reading(torque=1),
-        "torque, starts": Reading(torque=1, starts="shared"),
+        "torque, starts": Reading(torque=1, starts="shared", recorded=True),
+        "torque, starts, rules": Reading(torque=1, starts="shared", rules="released", recorded=True),
+        "torque, starts, dynamics": Reading(torque=1, starts="shared", dynamics="v0"),
         "torque, rules": Reading(torque=1, rules="released"),
         "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
         "starts": Reading(starts="shared"),
@@ -251,12 +313,12 @@ class ReadingsStudy:
 READINGS_STUDY = ReadingsStudy(
     readings=READINGS,
     kinds={"Pendulum": ("Random", *LEARNERS), "PendulumDiscrete": ("SPAQL", "SPAQL-TS")},
-    xi_readings=("torque", "torque, starts", "all"),
+    xi_readings=("torque, starts, rules", "torque, starts", "all"),
     xi_kinds={"Pendulum": ("Random", *LEARNERS), "PendulumScaled": ("Random", *LEARNERS)},
     iterations=2000,
     xi_iterations=100,
     agents=20,
-    roots=3,
+    roots=2,
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -278,6 +340,7 @@ CONTROLS = {
     "Q from visits": Control(Rules(estimate="visits")),
     "Q fixed": Control(Rules(estimate="fixed")),
     "random partitions": Control(Rules(partition="random")),
+    "never reset": Control(Rules(reset="never")),
     "last kept": Control(Rules(kept="last")),
     "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
     "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
@@ -286,7 +349,9 @@ CONTROLS = {
     "Q from 0": Control(parameters=(("initial", 0.0),)),
     "discount 0.99": Control(parameters=(("discount", 0.99),)),
 }
-KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "last kept")
+KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "never reset", "last kept")
+NO_END = tuple(name for name, control in CONTROLS.items() if control.rules.termination == "ignored")  # for Pendulum
+FOR_AQL = ("reward deleted", "Q from visits", "Q fixed", "Q from 0", "discount 0.99")  # which keeps no best agent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -315,18 +380,22 @@ class ControlStudy:
 CONTROL_STUDY = ControlStudy(
     parts=(
         ControlPart(("CartPole-v0",), tuple(CONTROLS)[1:]),
-        ControlPart(("Pendulum-v1",), KEY_CONTROLS),
-        ControlPart(("CartPole-v0", "Pendulum-v1"), ("text", "last kept"), ("SPAQL",), evaluations=1),
-        ControlPart(("CartPole-v0", "Pendulum-v1"), ("last kept",), ("SPAQL",), evaluations=5),
+        ControlPart(("Pendulum-v1",), NO_END[1:]),
+        ControlPart(("spaql/PendulumDiscrete-v1",), KEY_CONTROLS),
+        ControlPart(("CartPole-v0",), ("text", *FOR_AQL, "zero at the end"), ("AQL",)),
+        ControlPart(("Pendulum-v1",), FOR_AQL, ("AQL",)),
+        ControlPart(BOTH, ("text", "last kept"), ("SPAQL",), evaluations=1),
+        ControlPart(BOTH, ("last kept",), ("SPAQL",), evaluations=5),
+        ControlPart(BOTH, ("last kept",), ("SPAQL",), evaluations=100),
     ),
     iterations=2000,
-    agents=5,
+    agents=10,
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed
+Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed | OtherSystems
 
 
 SCALES: dict[str, dict[str, Plan]] = {
@@ -340,6 +409,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "repaired": REPAIRED_RUNS,
         "variants": VARIANT_RUNS,
         "sb3": SB3_RUNS,
+        "systems-xi": OTHER_XI,
+        "systems": OTHER_SYSTEMS,
     },
     "quick": {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
@@ -351,6 +422,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
+        "systems-xi": dataclasses.replace(OTHER_XI, agents=1, iterations=50),
+        "systems": dataclasses.replace(OTHER_SYSTEMS, agents=5, trpo_agents=2, trpo_tuned_agents=0, iterations=40),
     },
     "smoke": {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
@@ -361,7 +434,11 @@ SCALES: dict[str, dict[str, Plan]] = {
         "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
-        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
+        "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=1, evaluations=5, fresh=20),
+        "systems-xi": dataclasses.replace(OTHER_XI, agents=1, iterations=2, xis=(0, 4), fresh=20),
+        "systems": dataclasses.replace(
+            OTHER_SYSTEMS, agents=2, trpo_agents=0, trpo_tuned_agents=0, iterations=8, looks=5, fresh=20
+        ),
     },
 }
 
@@ -380,24 +457,32 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of a study.
 
     The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings",
-    "controls", "repaired", "variants" and "sb3".
+    "controls", "repaired", "variants", "sb3", "systems-xi" and "systems".
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
     if study not in SCALES[scale]:
         raise ValueError(f"study must be one of {', '.join(SCALES[scale])}, not {study!r}")
+    return list(planned_jobs(study, scale, seed))
+
+
+@functools.cache
+def planned_jobs(study: str, scale: str, seed: int) -> tuple[Job, ...]:
+    """Return the agents of a study that is known at a scale; they are asked for often, and made once."""
     plan = SCALES[scale][study]
     if isinstance(plan, Ablation):
-        return ablation_jobs(plan, seed)
+        return tuple(ablation_jobs(plan, seed))
     if isinstance(plan, Checkpointed):
-        return checkpointed_jobs(plan, seed)
+        return tuple(checkpointed_jobs(plan, seed))
+    if isinstance(plan, OtherSystems):
+        return tuple(other_jobs(plan, seed))
     if isinstance(plan, ReadingsStudy):
         known = set(ablation_jobs(ABLATION, seed))  # which has some of them already
         jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
-        return [job for job in jobs if job not in known]
+        return tuple(job for job in jobs if job not in known)
     if isinstance(plan, ControlStudy):
-        return [job for part in plan.parts for job in control_jobs(plan, part, seed)]
-    return study_jobs(plan, seed)
+        return tuple(job for part in plan.parts for job in control_jobs(plan, part, seed))
+    return tuple(study_jobs(plan, seed))
 
 
 def study_jobs(study: Study, seed: int) -> list[Job]:
@@ -412,7 +497,7 @@ def study_jobs(study: Study, seed: int) -> list[Job]:
                 study.agents,
                 study.iterations,
                 study.evaluations[system],
-                seed,
+                seed + study.apart,
                 fresh=study.fresh,
                 record=study.record,
             )
@@ -425,6 +510,27 @@ def checkpointed_jobs(plan: Checkpointed, seed: int) -> list[Job]:
     for (algorithm, system), most in plan.cells.items():
         iterations = min(most, plan.iterations)
         jobs += make_jobs([algorithm], [system], [0], plan.agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
+    return jobs
+
+
+def other_jobs(plan: OtherSystems, seed: int) -> list[Job]:
+    """Return the agents on other systems: Random, the learners, SPAQL-R and TRPO, system by system."""
+    jobs = []
+    baselines = {
+        "TRPO": (plan.trpo_agents, plan.iterations),
+        "TRPO tuned": (plan.trpo_tuned_agents, plan.tuned_iterations),
+    }
+    for system in plan.systems:
+        size = plan.agents, plan.iterations
+        jobs += make_jobs(["Random"], [system], [0], plan.agents, 1, plan.evaluations, seed, fresh=plan.fresh)
+        for algorithm, xi in plan.xis[system].items():
+            jobs += make_jobs([algorithm], [system], [xi], *size, plan.evaluations, seed, "paper", plan.fresh,
+                              looks=plan.looks)  # fmt: skip
+        jobs += make_jobs(["SPAQL-R"], [system], [0], *size, plan.looks, seed, fresh=plan.fresh)
+        for algorithm, (agents, thousands) in baselines.items():
+            iterations = thousands * CHECKPOINT // TRPO_SAMPLES
+            if agents:
+                jobs += make_jobs([algorithm], [system], [0], agents, iterations, 1, seed, fresh=plan.fresh)
     return jobs
 
 
@@ -480,7 +586,7 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
         rules=RULES[reading.rules if learns else "paper"],  # which Random has no use for
         starts=reading.starts,
         seed=root,
-        record=False,
+        record=job.record and reading.recorded and root == SEED,
     )
 
 
@@ -508,7 +614,7 @@ def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
 def studies_of_groups() -> dict[Job, str]:
     """Return the study of every declared group of agents at any scale, by its first job with the paper's root seed."""
     return {
-        dataclasses.replace(job, agent=0): study
+        dataclasses.replace(job, agent=0, seed=SEED): study
         for scale, studies in SCALES.items()
         for study in studies
         for job in paper_jobs(study, scale)
@@ -556,6 +662,7 @@ def make_jobs(
     fresh: int = FRESH,
     record: bool = False,
     starts: str = "independent",
+    looks: int = 0,
     **parameters: Any,
 ) -> list[Job]:
     """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ).
@@ -568,7 +675,7 @@ def make_jobs(
     check_integer("agents", agents)
     seed = check_integer("seed", seed, at_least=0, at_most=2**63 - 1)  # as the files hold it
     iterations, evaluations = check_integer("iterations", iterations), check_integer("evaluations", evaluations)
-    fresh = check_integer("fresh", fresh)
+    fresh, looks = check_integer("fresh", fresh), check_integer("looks", looks, at_least=0)
     if starts not in ("independent", "shared"):
         raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
     rules, xis, algorithms = check_rules(rules), list(xis), list(algorithms)
@@ -581,7 +688,7 @@ def make_jobs(
         for xi, agent in itertools.product(xis, range(agents)):
             xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
             group = (algorithm, system, xi, iterations, evaluations, seed)
-            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, parameters=others))
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others, looks))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
     return list(dict.fromkeys(jobs))
@@ -593,12 +700,13 @@ def has_reference(system: str) -> bool:
     return known is not None and known.reference is not None
 
 
-def parameters_of(algorithm: str) -> list[str]:
+@functools.cache
+def parameters_of(algorithm: str) -> tuple[str, ...]:
     """Return the names of the parameters of an algorithm that a grid does not set by itself."""
     if algorithm not in ALGORITHMS:
-        return []
+        return ()
     own = inspect.signature(ALGORITHMS[algorithm]).parameters
-    return [name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID]
+    return tuple(name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID)
 
 
 OF_THE_GRID = ("env", "shared", "xi", "seed", "env_seed", "rules")

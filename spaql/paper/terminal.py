@@ -1,9 +1,10 @@
 """What the command line says, and how: text that any encoding can say, errors as one sentence."""
 
 import codecs
+import difflib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from spaql.paper.runs.errors import Damaged, Stale
@@ -12,7 +13,22 @@ from spaql.paper.runs.errors import Damaged, Stale
 PLAIN = {"ξ": "xi", "τ": "tau", "λ": "lambda", "±": "+-", "≥": ">=", "≤": "<=", "×": "x", "·": "*", "−": "-", "–": "-",
          "—": "-", "…": "...", "’": "'", "“": '"', "”": '"', "→": "->", "∞": "inf", "²": "^2", "√": "sqrt"}  # fmt: skip
 
+# Which of the package's extras brings a module; the book's brings all others.
+EXTRAS = {"joblib": "paper", "pandas": "paper", "pyarrow": "paper", "scipy": "paper", "distributed": "cluster",
+          "sb3_contrib": "trpo", "stable_baselines3": "trpo", "torch": "trpo"}  # fmt: skip
+
 EXPECTED = (Damaged, Stale, ImportError, OSError, RuntimeError, ValueError)
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
+    """Return the end of a sentence that a name is not known: with the known one that is like it, if there is one."""
+    near = difflib.get_close_matches(name, list(known), 1, cutoff)
+    return f"; did you mean {near[0]}?" if near else "."
+
+
+def no_parameter(whose: str, name: str, known: Iterable[str]) -> str:
+    """Say that a notebook does not have a parameter, and which it has."""
+    return f"{whose} has no parameter {name!r}{did_you_mean(name, known)} It has {', '.join(known)}"
 
 
 def replace_unknown(error: UnicodeError) -> tuple[str, int]:
@@ -56,6 +72,9 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = error.filename2 or error.filename
         said = f"{where}: {error.strerror}" if where else error.strerror
+    elif isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        said = f"{package} is not installed, and this needs it: pip install 'spaql[{EXTRAS.get(package, 'book')}]'"
     else:
         said = str(error) or type(error).__name__
     return " ".join(said.split())

@@ -22,6 +22,8 @@ from spaql.paper.audit.groups import (
     select,
 )
 from spaql.paper.audit.measures import first_crossing
+from spaql.paper.figures import audit as figures
+from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
@@ -29,6 +31,8 @@ from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
 from spaql.policies.play import world_of
 from spaql.rules import DIFFERENCES, HISTORY
 from spaql.spaces import make_space
+
+pytestmark = pytest.mark.slow
 
 
 def records_of(
@@ -74,6 +78,21 @@ def test_ablation_by_hand():
     same = frame.loc["normalisation", "rewards"]
     assert same.same
     assert (same.difference, same.p_holm) == (0, 1)
+
+
+def test_the_heatmap_says_what_the_table_has():
+    records = records_of("SPAQL", curves=[[1, 100], [1, 120]]) + records_of("AQL", curves=[[1, 20], [1, 22]])
+    records += records_of("SPAQL", curves=[[1, 130], [1, 160]], rules="ties")
+    records += records_of("AQL", curves=[[1, 20], [1, 22]], rules="first_observation")
+    frame = ablation.ablation_table(records)
+    (axes, *_) = figures.ablation(frame).axes
+    texts = [text.get_text() for text in axes.texts]
+    row = frame[(frame.rule == "ties") & (frame.quantity == "rewards")].iloc[0]
+    assert row.difference == 35
+    told = f"35\n[{row.low:.0f}, {row.high:.0f}]".replace("-", "−")
+    assert sorted(texts) == sorted([told, "none"])  # two cells are empty
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["first observation", "ties"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["AQL", "SPAQL"]
 
 
 def test_the_declared_ablation_covers_what_the_frames_need():
@@ -172,6 +191,22 @@ def test_samples_by_hand():
     assert frame.samples[150.0, "training"] == 30
     assert frame.samples_high[150.0, "training"] == np.inf  # resamples in which most agents never get there
     assert frame.samples[195.0, "all"] == np.inf
+
+
+def test_samples_of_each_agent_by_hand():
+    spaql = records_of("SPAQL", curves=[[50, 120, 160], [100, 120, 130]])
+    others = records_of("AQL", curves=[[150, 160]]) + records_of("Random", curves=[[200, 200]])
+    frame = comparison.samples_by_agent(spaql + others, {"CartPole-v0": 150.0})
+    needed = frame.set_index(["algorithm", "counted", "agent"]).samples
+    assert needed["SPAQL", "training"].tolist() == [30, np.inf]
+    assert needed["SPAQL", "all"].tolist() == [300, np.inf]
+    assert needed["AQL", "all"].tolist() == needed["AQL", "training"].tolist() == [10]  # it does not need its rollouts
+    assert "Random" not in set(frame.algorithm)
+    drawn = figures.samples_reached(frame)
+    assert {text.get_text() for text in drawn.legends[0].get_texts()} == {"SPAQL", "AQL"}
+    steps = {line.get_color(): line for line in drawn.axes[1].lines if len(line.get_xdata()) > 0}
+    assert steps[STYLES["SPAQL"].colour].get_xydata()[-1].tolist() == [300, 1]  # one agent, with its rollouts
+    figures.samples_reached(comparison.samples_by_agent(spaql, {"CartPole-v0": 1000.0}))  # nobody gets there
 
 
 def test_a_budget_by_hand():

@@ -37,7 +37,7 @@ def visit(browser):
     page = context.new_page()
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+    page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}") if not left(request) else None)
     page.on("request", lambda request: complaints.append(f"outside: {request.url}") if not local(request.url) else None)
 
     def open_page(name):
@@ -47,6 +47,11 @@ def visit(browser):
     yield open_page
     context.close()
     assert complaints == []
+
+
+def left(request):
+    """Whether the browser gave a request up as the test went on to another page; a missing file fails otherwise."""
+    return request.failure == "net::ERR_ABORTED"
 
 
 def local(url):
@@ -158,12 +163,39 @@ def test_the_explorer_says_that_a_policy_is_stuck(visit):
     page = visit("book/explorer.html")
     system, policy, *_ = page.locator("#spaql-explorer select").all()
     system.select_option("Pendulum-v1")
-    assert "simplified (7 leaves" in policy.locator("option").first.inner_text()  # the best first
-    exact = page.locator("#spaql-explorer option", has_text="SPAQL (236 leaves").get_attribute("value")
+    assert policy.locator("option").first.inner_text().startswith("SPAQL-R, as learned")
+    exact = policy.locator("option", has_text="SPAQL, as learned (236 leaves").get_attribute("value")
     policy.select_option(exact)
     page.get_by_label("Speed").select_option("4")
     page.get_by_role("button", name="Play").click()
     page.wait_for_function("document.querySelector('#spaql-explorer .score').textContent.endsWith('stuck')")
+
+
+@in_browser
+def test_the_explorers_buttons_show_what_they_say(visit):
+    page = visit("book/explorer.html")
+    page.get_by_role("button", name="The small tree beside its parent").click()
+    assert page.locator(".panel:visible .who").all_inner_texts()[0].startswith("SPAQL, made smaller")
+    assert page.locator(".panel:visible").count() == 2
+    page.get_by_role("button", name="You against SPAQL-R").click()
+    assert page.locator(".panel:visible .who").all_inner_texts()[1] == "You drive."
+    page.keyboard.down("ArrowLeft")
+    page.wait_for_function("document.querySelectorAll('.score')[1].textContent.match(/^Step [1-9]/)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_pages_say_what_they_are_where_they_are_shared():
+    described = {}
+    for name in PAGES:
+        soup = BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+        said = {tag.get("name") or tag.get("property"): tag["content"] for tag in soup.find_all("meta", content=True)}
+        assert len(soup.find_all("meta", attrs={"name": "description"})) == 1, name
+        assert said["og:description"] == said["description"], name
+        assert 20 < len(said["description"]) <= 200, name
+        picture = HTML / Path(name).parent / said["og:image"]
+        assert picture.read_bytes()[16:24] == (1200).to_bytes(4) + (630).to_bytes(4)  # the size of a PNG
+        described[said["description"]] = name
+    assert len(described) >= len(PAGES) - 2  # two pages begin with the counts of verdicts
 
 
 @in_browser
@@ -187,10 +219,30 @@ def luminance(colour):
 
 
 @in_browser
-def test_the_search_finds_spaql_ts(visit):
+def test_the_search_shows_what_stands_there_and_jumps_to_it(visit):
     page = visit("search.html?q=SPAQL-TS")
+    results = page.locator("#search-results li")
     page.wait_for_selector("#search-results li a")
-    assert page.locator("#search-results li").count() >= 5
+    assert results.count() >= 5
+    assert page.locator("#search-results mark").first.inner_text().lower() == "spaql-ts"
+    visit("search.html?q=terminal+weights")  # words of a section that stand apart in it
+    shown = page.locator("#search-results li", has_text="Algorithms: SPAQL-TS")
+    assert "weights" in shown.locator("p").inner_text()
+    shown.locator("a").click()
+    page.wait_for_url("**/book/algorithms.html#spaql-ts")
+    assert page.evaluate("document.querySelector('#spaql-ts').getBoundingClientRect().top < innerHeight")
+    visit("search.html?q=<b>nowhere</b>")
+    assert page.locator("#search-results").inner_text() == "0 sections with “<b>nowhere</b>”."
+
+
+@in_browser
+def test_the_search_field_of_a_page_leads_to_the_search(visit):
+    page = visit("book/index.html")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.locator("button.search-button__button:visible").first.click()
+    page.locator("#pst-search-dialog input").fill("pendulum")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li mark")
 
 
 @in_browser

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,21 +11,29 @@ import pytest
 
 from spaql.paper.audit import judge
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.audit.controls import controls_table
+from spaql.paper.audit.controls import controls_table, stored_effects
+from spaql.paper.audit.findings import findings
+from spaql.paper.audit.generality import generality
 from spaql.paper.audit.repaired import samples_to_levels
-from spaql.paper.book import chapters, home, icons
-from spaql.paper.book.pages import clone_text, stored
+from spaql.paper.book import chapters, conclusion, home, icons
+from spaql.paper.book.explorer import read_policies
+from spaql.paper.book.pages import clone_text, colab_text, stored
+from spaql.paper.book.search import Section, sections_of, write_search
+from spaql.paper.book.sphinx import link_repository
 from spaql.paper.frames import best, finals
 from spaql.paper.runs.retrain import replay, retrain
 from spaql.paper.statistics import holm
-from spaql.paper.tables import download, summary_frame
+from spaql.paper.tables import download, sizes_frame, summary_frame
+from spaql.paper.tables.generality import where
 from spaql.paper.tables.results import xi_effect_of, xi_groups
 from spaql.paper.tables.table import number
 from spaql.policies.rescore import rescore, search_episodes
 from spaql.policies.settled import share_settled
-from spaql.policies.simplify import Search
+from spaql.policies.simplify import Search, Size
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
 PENDULUM, FIVE, CARTPOLE = "Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"
 
 
@@ -156,9 +165,8 @@ def test_a_list_is_a_sentence():
 
 def test_headlines_carry_the_verdicts_and_the_numbers(records, long):
     verdicts = judge.verdicts()
-    effects = controls_table(stored("controls") + stored("ablation") + records["long"])
     levels = samples_to_levels(stored("repaired") + records["trpo"])
-    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), 3, effects, levels)
+    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), 3, stored_effects(), levels)
     assert len(lines) == 8
     assert lines[2].badge == verdicts.set_index("id").verdict["pendulum-rewards-spaql"]
     assert f"SPAQL earns {number(mean(long[PENDULUM], 'SPAQL'), 0)} here, −836 there" in lines[2].text
@@ -166,7 +174,7 @@ def test_headlines_carry_the_verdicts_and_the_numbers(records, long):
     assert "21 times as many samples" in lines[5].text
     assert number(verdicts.set_index("id").run_ours["pendulum-rewards-spaql"], 0) in lines[2].text
     assert "with every reward deleted from its updates it earns 17" in lines[3].text
-    assert "SPAQL-R stays above −200 on Pendulum from 13,000 samples on, TRPO from 292,000" in lines[6].text
+    assert "SPAQL-R stays above −200 on Pendulum from 12,000 samples on, TRPO from 292,000" in lines[6].text
     shown = home.as_lines(lines)
     assert shown.count('<span class="badge') == shown.count("{doc}`More <") == 8
     for line in lines:
@@ -174,7 +182,7 @@ def test_headlines_carry_the_verdicts_and_the_numbers(records, long):
 
 
 def test_the_rules_of_the_home_page_are_the_trees(tmp_path):
-    policy = home.smallest_policy(ROOT / "book" / "explorer" / "policies.js", CARTPOLE)
+    policy = home.smallest_policy(read_policies(ROOT / "book" / "explorer" / "policies.js"), CARTPOLE)
     rules = home.leaf_rules(policy)
     assert len(rules) == policy["leaves"] == 3
     assert rules[0].startswith("θ̇ < 0.08 rad/s and θ < 0.03 rad: push left")
@@ -186,6 +194,22 @@ def test_the_rules_of_the_home_page_are_the_trees(tmp_path):
 def test_the_repositorys_address_is_named_once_it_is_set():
     assert "git clone https://example.org/x spaql" in clone_text("https://example.org/x")
     assert "ADDRESS" in clone_text("")
+    assert "git clone --depth 1 https://example.org/x companion" in colab_text("https://example.org/x")
+
+
+@pytest.mark.parametrize(
+    ("address", "buttons"),
+    [
+        ("", None),
+        ("https://gitlab.com/a/b", {"binderhub_url"}),  # Colab reads from GitHub alone
+        ("https://github.com/a/b", {"binderhub_url", "colab_url"}),
+    ],
+)
+def test_the_buttons_appear_once_the_repositorys_address_is_known(address, buttons):
+    config = SimpleNamespace(spaql_repository=address, html_theme_options={"navbar_end": []})
+    link_repository(None, config)
+    assert config.html_theme_options.get("repository_url") == (address or None)
+    assert set(config.html_theme_options.get("launch_buttons", {})) == (buttons or set())
 
 
 def test_icons_are_taken_from_the_library_the_solid_ones_last(tmp_path):
@@ -225,3 +249,74 @@ def test_trees_are_scored_again_on_other_episodes_and_the_searchs_are_counted(mo
     again = rescore(found.curve, CARTPOLE, 20, seed=5)
     assert [size.leaves for size in again] == [size.leaves for size in found.curve]
     assert again[-1].low <= again[-1].mean <= again[-1].high
+
+
+def test_sections_are_found_without_what_is_in_their_subsections(tmp_path):
+    html = """<article><section id="a"><h1>One<a class="headerlink">#</a></h1><p>first  words</p>
+        <section id="b"><h2>Two</h2><div class="cell_input">code</div><p>more</p></section></section></article>"""
+    assert sections_of("p.html", html) == [
+        Section("p.html", "a", "One", "One", "first words"),
+        Section("p.html", "b", "One", "Two", "more"),
+    ]
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "p.html").write_text(html, encoding="utf-8")
+    scripts = '<script src="_static/doctools.js"></script>\n<script src="searchindex.js"></script>\n'
+    (tmp_path / "search.html").write_text(f"<head>\n{scripts}</head>", encoding="utf-8")
+    written = write_search(tmp_path, ["p.html"]).read_text(encoding="utf-8")
+    assert '["p.html", "b", "One", "Two", "more"]' in written
+    page = (tmp_path / "search.html").read_text(encoding="utf-8")
+    assert "searchindex" not in page
+    assert "doctools" in page
+    assert page.index("sections.js") < page.index("search.js")
+
+
+@pytest.fixture(scope="module")
+def concluded(records):
+    more = {study: stored(study) for study in ("controls", "ablation", "repaired", "sb3")}
+    return {
+        "found": findings(judge.verdicts(), records["long"] + records["trpo"]),
+        "effects": controls_table(more["controls"] + more["ablation"] + records["long"]),
+        "levels": samples_to_levels(more["repaired"] + records["trpo"] + more["sb3"]),
+        "ends": finals(more["repaired"]),
+        "explored": read_policies(ROOT / "book" / "explorer" / "policies.js"),
+        "travels": generality(),
+    }
+
+
+def test_the_conclusion_says_what_the_stored_results_say(concluded):
+    stands, falls = (conclusion.chosen(concluded["found"], names) for names in (conclusion.STANDS, conclusion.FALLS))
+    assert stands.count("\n- **") + 1 == len(conclusion.STANDS)
+    assert "*less* sample-efficient than TRPO" in falls
+    effects = concluded["effects"]
+    told = conclusion.sources(stored_effects())
+    fresh = effects[(effects.quantity == "fresh") & (effects.N == 20)].set_index(["system", "algorithm", "control"])
+    for key, column in (
+        (("CartPole-v0", "SPAQL", "reward deleted"), "changed"),
+        (("CartPole-v0", "SPAQL", "reward deleted"), "text"),
+        (("CartPole-v0", "SPAQL", "last kept"), "changed"),
+        (("CartPole-v0", "SPAQL-TS", "reward deleted, last kept"), "changed"),
+        (("Pendulum-v1", "SPAQL", "last kept"), "changed"),
+    ):
+        assert number(fresh.loc[key][column], 0) in told
+    # What the words say: deleting the reward costs little beside choosing, and on Pendulum choosing costs.
+    deleted, last = (fresh.loc[("CartPole-v0", "SPAQL", name)] for name in ("reward deleted", "last kept"))
+    assert abs(deleted.difference) < 0.2 * abs(last.difference)
+    assert "more than the" in told
+    stays = concluded["levels"].set_index(["system", "algorithm", "level"]).stays
+    advice = conclusion.advice(*(concluded[name] for name in ("levels", "ends", "explored", "travels")))
+    assert stays["Pendulum-v1", "SPAQL-R", -200.0] < stays["Pendulum-v1", "TRPO", -200.0]
+    for system, level in (("Pendulum-v1", -200.0), ("CartPole-v0", 195.0)):
+        for algorithm in ("SPAQL-R", "TRPO"):
+            assert conclusion.samples(stays[system, algorithm, level]) in advice
+    assert stays["Pendulum-v1", "SAC", -200.0] < stays["Pendulum-v1", "SPAQL-R", -200.0]
+    assert f"SAC stays at −200 or above {conclusion.samples(stays['Pendulum-v1', 'SAC', -200.0])}" in advice
+    assert f"ends higher {where(concluded['travels'], 'repaired-tuned')};" in advice
+    assert conclusion.samples(float("inf")) == "at no time"
+
+
+def test_trade_offs_are_frames_with_one_row_per_tree():
+    curve = [Size(2, -300.0, -310.0, -290.0, None), Size(7, -200.0, -205.0, -195.0, None)]
+    frame = sizes_frame({"SPAQL": curve})
+    assert frame.to_dict("list") == {
+        "algorithm": ["SPAQL"] * 2, "leaves": [2, 7], "return": [-300, -200], "low": [-310, -205], "high": [-290, -195]
+    }  # fmt: skip

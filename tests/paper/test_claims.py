@@ -361,10 +361,11 @@ def test_the_papers_tables_are_copied_right(table, system):
 
 
 @pytest.fixture(scope="module")
-def shown():
-    return verdicts()
+def shown(judged):
+    return judged
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_verdicts_that_follow_from_the_stored_results(shown, capsys):
     main(["claims"])
     lines = capsys.readouterr().out.splitlines()
@@ -385,6 +386,7 @@ def test_the_command_shows_the_verdicts_that_follow_from_the_stored_results(show
         assert {name: number for name, number in counted.items() if number} == dict(column.value_counts())
 
 
+@pytest.mark.slow
 def test_stored_results_judged_without_the_machinery(shown):
     shown = shown.set_index("id")
     jobs = [job for job in paper_jobs("long") if job.system == "CartPole-v0"]
@@ -402,6 +404,7 @@ def test_stored_results_judged_without_the_machinery(shown):
     assert shown.ours["cartpole-rewards-random"] == pytest.approx(np.mean(ends["Random"]))
 
 
+@pytest.mark.slow
 def test_every_verdict_follows_from_the_stored_results_judged_again(shown):
     """Equalities and orders of whole groups, by statsmodels and SciPy; family by family, with their Holm correction."""
     groups, claims = load_groups(), {claim.id: claim for claim in load_claims()}
@@ -464,6 +467,7 @@ def test_the_kinds_are_one_standard():
     assert len(set(VERDICTS)) == 4
 
 
+@pytest.mark.slow
 def test_whatever_differs_is_explained_or_said_to_be_unexplained(shown):
     explained = shown[shown.verdict == DIFFERS]
     assert explained.why.str.endswith(".").all()
@@ -471,6 +475,7 @@ def test_whatever_differs_is_explained_or_said_to_be_unexplained(shown):
     assert (shown.why[shown.verdict == NOT_JUDGED] != "").all()
 
 
+@pytest.mark.slow
 def test_results_of_a_smaller_scale_give_no_verdict(tmp_path):
     jobs = make_jobs(["Random", "SPAQL"], ["CartPole-v0"], [20], agents=20, iterations=5, evaluations=100, fresh=20)
     run(jobs, store=tmp_path, progress_bar=False)
@@ -480,6 +485,7 @@ def test_results_of_a_smaller_scale_give_no_verdict(tmp_path):
     assert frame.why.str.startswith("results missing").all()
 
 
+@pytest.mark.slow
 def test_a_group_that_lacks_an_agent_gives_no_verdict(tmp_path):
     jobs = [job for job in paper_jobs("long") if (job.system, job.algorithm) == ("CartPole-v0", "Random")]
     for record in load_stored(jobs, provenance.default_store(), repair=False)[0].values():
@@ -508,6 +514,7 @@ def found(shown):
     return findings(shown, records.values())
 
 
+@pytest.mark.slow
 def test_the_readme_has_the_findings(found):
     """If not: put what `spaql.paper.audit.findings.as_list` returns between the lines."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -515,10 +522,11 @@ def test_the_readme_has_the_findings(found):
     assert " ".join(as_list(found).split()) == " ".join(block.split())
 
 
+@pytest.mark.slow
 def test_the_findings_say_what_the_verdicts_are(found, shown):
     judged = shown.set_index("id").verdict
     by_name = {finding.about: finding for finding in found}
-    assert len(found) == len(by_name) == 8
+    assert len(found) == len(by_name) == 9
     assert set(judged[list(by_name["Sample efficiency"].claims)]) == {DIFFERS}
     *lead, overtakes = by_name["The early lead"].claims
     assert set(judged[lead]) == {HOLDS}
@@ -529,6 +537,7 @@ def test_the_findings_say_what_the_verdicts_are(found, shown):
     assert not any("nan" in finding.text for finding in found)
 
 
+@pytest.mark.slow
 def test_the_conclusion_of_the_chapter_follows_from_the_verdicts(shown):
     judged = shown.set_index("id").verdict
     stands = ["fewer-arms-pendulum", "fewer-arms-cartpole", "cartpole-ts-spaql", "trpo-pendulum-best", "trpo-discrete"]

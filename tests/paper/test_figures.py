@@ -20,6 +20,8 @@ from spaql.paper.tables import results, table
 from spaql.policies.interval import Interval, paper_interval
 from spaql.systems import make_env
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def records():
@@ -199,6 +201,7 @@ def test_numbers_as_text():
     assert table.p_value(0.0123) == "p = 0.012"
     assert table.p_value(2.3e-8) == "p = 2 · 10⁻⁸"
     assert table.p_value(0.0) == "p < 10⁻¹⁵"
+    assert table.number(-0.04, 1) == "0.0"
 
 
 def test_the_results_table_has_ours_beside_the_papers(records):

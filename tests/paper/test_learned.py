@@ -84,6 +84,7 @@ def test_prediction_by_hand():
     assert np.isnan(learned.rank_correlation(np.ones(5), np.arange(5)))
 
 
+@pytest.mark.slow
 def test_traces_are_the_agents_own_episodes_and_their_ends_have_a_cause():
     agent = SPAQLTS("CartPole-v0", xi=20, seed=1).learn(60, 5)
     seed = np.random.SeedSequence(5)
@@ -167,12 +168,11 @@ def stored():
 
 
 @pytest.fixture(scope="module")
-def effects(stored):
-    frame = controls.controls_table(stored)
-    return frame[frame.quantity == "fresh"].set_index(["system", "algorithm", "N", "control"]).sort_index()
+def effects():
+    return controls.stored_effects()
 
 
-CARTPOLE, PENDULUM = "CartPole-v0", "Pendulum-v1"
+CARTPOLE, PENDULUM, FIVE = "CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"
 
 
 @pytest.mark.parametrize("control", ["reward deleted", "Q from visits", "random partitions"])
@@ -187,6 +187,18 @@ def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
     assert row.share_high < 0.4
     assert row.p_holm < 0.05
+
+
+def test_on_cartpole_keeping_the_best_is_not_enough_it_must_be_returned_to(effects):
+    row = effects.loc[CARTPOLE, "SPAQL", 20, "never reset"]
+    assert row.p_holm < 0.05
+    assert effects.loc[CARTPOLE, "SPAQL", 20, "last kept"].share_high < row.share_low < row.share_high < 0.7
+
+
+def test_aql_learns_nothing_from_cartpoles_rewards(effects):
+    row = effects.loc[CARTPOLE, "AQL", 20, "reward deleted"]
+    assert row.low < 0 < row.high or row.low >= 0  # no less than with them
+    assert np.isnan(row.share)  # it does not earn more than Random in the first place
 
 
 @pytest.mark.parametrize("control", ["last kept", "reward deleted, last kept"])
@@ -209,8 +221,15 @@ def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
 
 def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(effects, stored):
     assert effects.loc[PENDULUM, "SPAQL", 20, "reward deleted"].share_high < 1
-    for N in (1, 5):
+    for N in (1, 5, 20):
         assert effects.loc[PENDULUM, "SPAQL", N, "last kept"].low > 0
+    assert effects.loc[FIVE, "SPAQL", 20, "last kept"].difference > 0
+    returns = effects.loc[PENDULUM, "SPAQL", 20, "never reset"]
+    assert returns.low < 0 < returns.high
+    assert returns.changed_high < effects.loc[PENDULUM, "SPAQL", 20, "last kept"].changed_low
+    five = effects.loc[FIVE, "SPAQL", 20]
+    assert five.changed.idxmax() == "never reset"
+    assert five.low["never reset"] > 0
     kept = controls.rollouts_table(stored).set_index(["system", "kept", "N"])
     last = kept.loc[PENDULUM, "last"]
     assert last.fresh_low.max() < last.fresh_high.min()  # however many rollouts
@@ -254,6 +273,7 @@ def test_the_poles_do_not_stand_for_two_thousand_steps():
     assert later.to_dict() == {"SPAQL": 1.0, "SPAQL-TS": 0.0}
 
 
+@pytest.mark.slow
 def test_a_row_is_measured_again_to_the_last_bit():
     scaled = "spaql/PendulumScaled-v1", "SPAQL"
     job = next(job for job in learned.jobs_to_measure() if (job.system, job.algorithm) == scaled)

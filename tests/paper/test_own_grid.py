@@ -165,6 +165,7 @@ def verdicts():
     return judge.verdicts()
 
 
+@pytest.mark.slow
 def test_claims_can_be_chosen_by_id_and_by_verdict_and_say_what_they_state(verdicts, monkeypatch, capsys):
     monkeypatch.setattr(judge, "verdicts", lambda store: verdicts)
     first = verdicts.iloc[0]

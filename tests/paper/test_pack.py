@@ -119,6 +119,7 @@ pack.pack(Path(sys.argv[1]), progress_bar=False)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.faults("kills")
 @posix
 @pytest.mark.parametrize("moment", ["writing", "written"])

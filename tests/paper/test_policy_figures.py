@@ -12,6 +12,8 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from spaql.paper.figures import policies as figures
 from spaql.paper.labels import STYLES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def pendulum():

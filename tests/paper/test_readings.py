@@ -229,6 +229,7 @@ def test_if_a_reading_is_right_chi_square_is_about_its_degrees_of_freedom(monkey
 # The agents of a reading, and what is stored
 
 
+@pytest.mark.slow
 def test_every_agent_of_a_reading_is_declared():
     declared = {job for study in ("xi", "long", "ablation", "readings") for job in paper_jobs(study)}
     for name, reading in EVERY.items():
@@ -255,6 +256,7 @@ def test_a_reading_of_a_group():
     assert text == [job for job in paper_jobs("long") if (job.system, job.algorithm) == keys[0][1:3]]
 
 
+@pytest.mark.slow
 def test_the_groups_of_the_text_are_those_that_claims_are_judged_by():
     found, usual = readings.reading_groups(TEXT), load_groups()
     assert set(found) == set(usual)
@@ -262,6 +264,7 @@ def test_the_groups_of_the_text_are_those_that_claims_are_judged_by():
         assert np.array_equal(found[key].rewards, usual[key].rewards), key
 
 
+@pytest.mark.slow
 def test_missing_runs_are_said_and_not_judged(tmp_path):
     nothing = readings.reading_fits(tmp_path)
     assert set(nothing.values()) == {"TRPO's agents are not stored"}
@@ -328,6 +331,7 @@ def test_tables_have_every_number_and_every_reading_judged():
     assert "In the paper it is 53;" in lead  # -1287.31 against -1340.43
 
 
+@pytest.mark.slow
 def test_what_is_stored_of_the_readings_is_declared():
     declared = set(paper_jobs("readings"))
     files = sorted((ROOT / "results" / "readings").glob("*.parquet"))

@@ -3,26 +3,32 @@
 import dataclasses
 import functools
 import json
+from collections import Counter
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
+from spaql import archive
 from spaql.paper.audit import repaired
-from spaql.paper.book import rerun
+from spaql.paper.book import chapters, rerun
+from spaql.paper.figures import repaired as pictures
 from spaql.paper.runs.checkpoints import compute_checkpoints
-from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.job import Job, Record, seeds
 from spaql.paper.runs.provenance import SB3, TRPO, default_store
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
+from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.runs.sb3_settings import SAMPLES, SETTINGS
+from spaql.paper.runs.stored_trees import FORMAT, PUBLISHED, VERSION
 from spaql.paper.statistics import (
     improvement_interval,
     interquartile_interval,
     interquartile_mean,
     performance_profile,
 )
-from spaql.paper.studies import BOTH, paper_jobs
+from spaql.paper.studies import BOTH, CONTROL_STUDY, CONTROLS, SEED, ControlPart, control_jobs, paper_jobs
 from spaql.paper.tables import number
 from spaql.rules import HISTORY
 
@@ -66,6 +72,12 @@ def test_a_level_is_reached_once_and_held_from_some_sample_on():
     assert frame.stays.tolist() == [2000, 4000, 4000, np.inf]
 
 
+def test_no_mean_is_made_of_the_agents_that_happen_to_have_a_policy_then():
+    early, late = record("SPAQL", [50, 60], 1000), record("SPAQL", [70, 80], 4000)
+    assert repaired.summary_at([early], (2_000,))["mean"].tolist() == [60]
+    assert repaired.summary_at([early, late], (2_000,)).empty
+
+
 def test_of_trpos_two_policies_the_better_one_is_compared():
     frame = repaired.ends([record("TRPO", [0], 4000, fresh=(-170.0, 9.0, -150.0, 8.0)), record("SPAQL-R", [0], 1000)])
     assert frame.fresh.tolist() == [-150.0, 0.0]
@@ -81,6 +93,8 @@ def test_an_agent_is_looked_at_after_every_thousand_samples():
     assert found.history["steps"].tolist() == [CHECKPOINT] * 3
     assert np.all((found.history["rewards"] > 5) & (found.history["rewards"] <= 200))
     assert found.digest() == compute_checkpoints(job).digest()
+    again = retrain(job, store=None).evaluate(job.fresh, seed=seeds(job)[1].spawn(2)[1])
+    assert (again.mean(), again.std()) == tuple(found.fresh)
 
 
 def test_every_variant_changes_something_and_the_zoos_settings_have_their_samples():
@@ -118,9 +132,11 @@ def stored():
     return list(records.values())
 
 
+@pytest.mark.slow
 def test_the_chapter_shows_what_its_runs_gave(tmp_path, monkeypatch):
     monkeypatch.setenv("SPAQL_RUNS", str(tmp_path / "runs"))
-    given = {"trpo_iterations": 100}  # which are stored, as are the long runs
+    given = {"trpo_iterations": 100, "sb3_agents": 0}  # the former are stored, as are the long runs
+    given |= {"leaves": 4, "proposals": 2, "variant_agents": 2, "variant_iterations": 10}  # the first that are shown
     path = rerun.run_notebook("09", given, scale="smoke", output=tmp_path / "out.ipynb")
     text = "\n".join(
         output.get("data", {}).get("text/markdown", "")
@@ -161,6 +177,50 @@ def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_wi
     assert means()["CartPole-v0", "SPAQL-R", 100_000] > 199.5
 
 
+def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
+    others, missing = load_stored(paper_jobs("sb3"), default_store())
+    assert not missing
+    assert set(Counter((job.algorithm, job.system) for job in others).values()) == {5}
+    compared = [*stored(), *others.values()]
+    levels = repaired.samples_to_levels(compared).set_index(["system", "algorithm", "level"])
+    reached, first = levels.stays, levels["first"]
+    frame = repaired.against(compared).set_index(["system", "algorithm"])
+    mean = repaired.summary_at(compared).set_index(["system", "algorithm", "samples"])["mean"]
+    # Pendulum: SAC is better, by less than a twentieth and with a fifth of the samples; PPO is worse.
+    sac, ppo = frame.loc["Pendulum-v1", "SAC"], frame.loc["Pendulum-v1", "PPO"]
+    assert sac.high < 0
+    assert 0.03 < sac.difference / sac.theirs < 0.05
+    assert sac.samples == 20_000
+    assert reached["Pendulum-v1", "SAC", -200.0] < reached["Pendulum-v1", "SPAQL-R", -200.0]
+    assert ppo.low > 0
+    assert reached["Pendulum-v1", "PPO", -200.0] > 2 * reached["Pendulum-v1", "SPAQL-R", -200.0]
+    assert reached["Pendulum-v1", "PPO", -200.0] < 3 * reached["Pendulum-v1", "SPAQL-R", -200.0]
+    # CartPole: ahead of PPO at first, behind it and TRPO by less and less later; DQN falls back.
+    assert (frame.loc["CartPole-v0"].theirs[["PPO", *TRPO]] == 200).all()
+    assert -0.1 < frame.loc["CartPole-v0", "PPO"].difference < 0
+    for found in others.values():
+        if (found.job.algorithm, found.job.system) == ("PPO", "CartPole-v0"):
+            assert (found.history["rewards"][repaired.samples_of(found) >= 20_000] == 200).all()
+    for count in (5_000, 10_000):
+        assert mean["CartPole-v0", "SPAQL-R", count] > mean["CartPole-v0", "PPO", count] + 20
+    for count, least, most in ((20_000, 198, 199), (40_000, 199, 199.9), (100_000, 199.9, 200)):
+        assert mean["CartPole-v0", "PPO", count] == 200
+        assert least < mean["CartPole-v0", "SPAQL-R", count] < most
+    assert first["CartPole-v0", "DQN", 195.0] <= first["CartPole-v0", "SPAQL-R", 195.0]
+    assert np.isinf(reached["CartPole-v0", "DQN", 195.0])
+    # Minutes against seconds.
+    walls = {name: [r.wall for r in compared if r.job.algorithm == name] for name in ("SAC", "SPAQL-R")}
+    assert np.median(walls["SAC"]) > 120
+    assert np.median(walls["SPAQL-R"]) < 30
+
+
+def test_the_legend_names_what_is_drawn_in_any_panel():
+    others, _ = load_stored(paper_jobs("sb3"), default_store())
+    for figure in (pictures.sample_curves(others.values()), pictures.end_profiles(repaired.profiles(others.values()))):
+        (legend,) = figure.legends
+        assert sorted(text.get_text() for text in legend.get_texts()) == ["DQN", "PPO", "SAC"]
+
+
 def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
     jobs = [job for study in ("repaired", "variants") for job in paper_jobs(study)]
     records, missing = load_stored(jobs, default_store())
@@ -176,3 +236,63 @@ def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
         assert whole["CartPole-v0", f"SPAQL-R, {name}", 40_000] > 199
     for name in ("no discount", "one step", "fixed grid 4"):
         assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 15
+
+
+def test_the_ladder_from_spaql_to_spaqlr_on_the_stored_runs():
+    jobs = [job for study in ("repaired", "variants", "long") for job in paper_jobs(study)]
+    jobs += control_jobs(CONTROL_STUDY, ControlPart(BOTH, ("last kept",), ("SPAQL",)), SEED)
+    records, missing = load_stored(jobs, default_store())
+    assert not missing
+    frame = repaired.ladder(records.values()).set_index(["system", "rung"])
+    reward, low, high = frame.reward, frame.reward_low, frame.reward_high
+    start, end, discount, first, several, replay = list(repaired.RUNGS.values())[2:]
+    assert reward["CartPole-v0", start] < 25
+    assert low["CartPole-v0", end] > 150
+    assert high["CartPole-v0", first] < low["CartPole-v0", discount] < high["CartPole-v0", discount]
+    assert high["CartPole-v0", discount] < low["CartPole-v0", end]
+    for system in BOTH:
+        assert high[system, several] < low[system, replay]
+    assert ("Pendulum-v1", end) not in frame.index
+    repairs = [reward["Pendulum-v1", rung] - reward["Pendulum-v1", start] for rung in (discount, first, several)]
+    assert max(repairs) < (reward["Pendulum-v1", replay] - reward["Pendulum-v1", start]) / 4
+
+
+def test_a_rung_counts_the_samples_of_rollouts_only_where_they_choose():
+    history = np.zeros(2, HISTORY)
+    history["steps"], history["evaluation_steps"], history["rewards"] = 100, 900, 5.0
+    made = []
+    for agent, control in enumerate(("text", "last kept", "Q fixed")):
+        job = Job("SPAQL", "Pendulum-v1", 4.0, 2, 20, SEED, agent, CONTROLS[control].rules)
+        made.append(Record(job, history, np.array([-7.0, 1.0]), np.zeros(0), {}, 0.0))
+    frame = repaired.ladder(made)
+    assert frame.samples.tolist() == [2000, 200]
+    assert frame.reward.tolist() == [-7.0, -7.0]
+
+
+@pytest.mark.parametrize("system", BOTH)
+def test_the_small_trees_of_the_chapter_are_stored(system):
+    (path,) = (default_store() / "policies").glob(f"{system}-SPAQL-R-*.npz")
+    header, arrays = archive.read(path, FORMAT, VERSION)
+    mine = [found for found in stored() if (found.job.algorithm, found.job.system) == ("SPAQL-R", system)]
+    best = max(mine, key=lambda found: found.history["rewards"][-1]).job
+    level = repaired.LEVELS[system][2]
+    assert header["job"] == json.loads(json.dumps(best.named()))
+    assert header["options"] == PUBLISHED | {"target": level}
+    enough = arrays["curve"][arrays["curve"][:, 1] >= level]
+    assert enough[0, 0] <= {"Pendulum-v1": 11, "CartPole-v0": 3}[system]  # leaves of the smallest tree that reaches it
+    assert arrays["returns"][0] >= level  # on fresh episodes
+
+
+def test_the_sentences_on_samples_and_ends():
+    frame = pd.DataFrame(
+        [("Pendulum-v1", "SPAQL-R", -200.0, 13_000.0), ("Pendulum-v1", "AQL", -200.0, np.inf)],
+        columns=["system", "algorithm", "level", "stays"],
+    )
+    said = chapters.samples_to_stay(frame, "Pendulum-v1", -200.0)
+    assert said == (
+        "Counted in samples, the mean over agents on Pendulum stays at −200 or above from 13,000 with SPAQL-R; "
+        "with AQL it never does."
+    )
+    assert chapters.samples_to_stay(frame[1:], "Pendulum-v1", -200.0).endswith("with no algorithm.")
+    ends = repaired.ends([record("SPAQL-R", [1, 2], [1000, 1000], fresh=(199.0, 0.0))] * 2)
+    assert "SPAQL-R 199.0 ± 0.0 (2)" in chapters.ends_beside(ends, "CartPole-v0")

@@ -29,6 +29,8 @@ from spaql.rules import HISTORY
 from spaql.systems import make_env, space_of
 from tests.conftest import same_sines
 
+pytestmark = pytest.mark.slow
+
 SYSTEMS = {"Pendulum-v1": (3, 1), "CartPole-v0": (4, 2)}  # numbers of inputs and outputs
 JOBS = {system: Job("TRPO", system, 0.0, 1, 1, 5, 0, fresh=2) for system in SYSTEMS}
 

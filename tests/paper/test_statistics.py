@@ -16,7 +16,6 @@ from spaql.paper.statistics import (
     probability_of_improvement,
     samples_to_reach,
     selection_bias,
-    share_solved,
     student_interval,
     welch,
     welch_holm,
@@ -112,10 +111,6 @@ def test_several_tests_are_corrected_together():
 def test_probability_of_improvement_counts_pairs(a, b):
     wins = np.mean([(x > y) + 0.5 * (x == y) for x in a for y in b])
     assert probability_of_improvement(a, b) == pytest.approx(wins)
-
-
-def test_share_solved_includes_the_threshold():
-    assert share_solved([195, 194.99, 200, 10], threshold=195.0) == 0.5
 
 
 def test_selection_bias_is_paired():

@@ -43,17 +43,13 @@ def printed(command, encoding, monkeypatch):
         return written.getvalue().decode(encoding)
 
 
-@pytest.fixture(scope="module")
-def verdicts():
-    return judge.verdicts()
-
-
+@pytest.mark.slow
 @pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_claims_are_printed_in_any_encoding(encoding, verdicts, monkeypatch):
-    monkeypatch.setattr(judge, "verdicts", lambda store: verdicts)
+def test_claims_are_printed_in_any_encoding(encoding, judged, monkeypatch):
+    monkeypatch.setattr(judge, "verdicts", lambda store: judged)
     shown = printed(["claims"], encoding, monkeypatch)
-    assert f"{len(verdicts)} claims" in shown
+    assert f"{len(judged)} claims" in shown
     assert "xi" in shown
     assert "?" not in shown  # every character has a plain form
 
@@ -124,6 +120,7 @@ def failing(number):
     return fail
 
 
+@pytest.mark.slow
 @pytest.mark.faults("disks")
 @pytest.mark.parametrize(
     ("where", "number", "says"),
@@ -154,6 +151,7 @@ def test_a_folder_in_a_files_place_and_a_file_in_a_folders_place_are_one_sentenc
         main([*SMOKE, str(tmp_path / "file")])
 
 
+@pytest.mark.slow
 @pytest.mark.faults("disks")
 def test_a_stale_file_in_a_read_only_store_does_not_stop_a_run(tmp_path, monkeypatch):
     main([*SMOKE, str(tmp_path)])
@@ -174,6 +172,7 @@ def notebook(path, *cells, **metadata):
 PYTHON = {"kernelspec": {"name": "python3", "display_name": "Python", "language": "python"}}
 
 
+@pytest.mark.slow
 @pytest.mark.faults("input")
 @pytest.mark.parametrize(
     ("kind", "says"),
@@ -223,3 +222,5 @@ def test_sentences():
     assert sentence(FileNotFoundError("there is no folder x")) == "there is no folder x"
     assert sentence(ValueError("one\n  two")) == "one two"
     assert sentence(ValueError()) == "ValueError"
+    for module, extra in (("pandas.io", "paper"), ("torch", "trpo"), ("papermill", "book")):
+        assert sentence(ModuleNotFoundError("no", name=module)).endswith(f"pip install 'spaql[{extra}]'")

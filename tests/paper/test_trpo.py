@@ -80,9 +80,10 @@ def test_a_record(algorithm, system):
 @pytest.mark.parametrize("algorithm", provenance.TRPO)
 @pytest.mark.parametrize("system", OTHERS)
 def test_it_runs_on_every_classic_control_task(algorithm, system):
-    job = Job(algorithm, system, 0.0, 2, 1, 5, 0, fresh=3, record=True)
+    iterations = 2 if algorithm == "TRPO tuned" else 1  # whose batch may be more than an iteration's 4,000 samples
+    job = Job(algorithm, system, 0.0, iterations, 1, 5, 0, fresh=3, record=True)
     record = trpo.compute_trpo(job)
-    assert np.isfinite(record.history["rewards"]).all()  # some episode ends in every iteration
+    assert np.isfinite(record.history["rewards"]).all()  # some episode ends
     assert record.fresh.shape == (4,)
     assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
 

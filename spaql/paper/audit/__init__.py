@@ -3,7 +3,7 @@
 from spaql.paper.audit.ablation import ablation_table, explanations, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results
-from spaql.paper.audit.comparison import at_budget, crossings, improvement_table, samples_needed
+from spaql.paper.audit.comparison import at_budget, crossings, improvement_table, samples_by_agent, samples_needed
 from spaql.paper.audit.findings import as_list, findings
 from spaql.paper.audit.groups import BUDGET
 from spaql.paper.audit.judge import show_ours, summary, verdicts
@@ -28,6 +28,7 @@ __all__ = [
     "random_fit",
     "random_row",
     "reading_groups",
+    "samples_by_agent",
     "samples_needed",
     "show_ours",
     "summary",

@@ -24,6 +24,9 @@ from spaql.policies.interval import Interval
 # The systems that TRPO ran on, and the rewards on the way to what the algorithms end with there: the last one of
 # CartPole's is where Gymnasium's registry counts it as solved.
 THRESHOLDS = {"Pendulum-v1": (-900.0, -700.0, -500.0, -200.0), "CartPole-v0": (100.0, 150.0, 190.0, 195.0)}
+TOLD = {"Pendulum-v1": -700.0, "CartPole-v0": 195.0}  # the two that the findings name
+
+COUNTED = ("training", "all")  # samples: of training alone, or also of the rollouts that choose the agent
 
 
 def crossings(records: Iterable[Record]) -> pd.DataFrame:
@@ -83,10 +86,8 @@ def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[flo
         agents = cell.agent.nunique()
         drawn = rng.integers(agents, size=(9999, agents))
         for threshold in thresholds[system]:
-            for counted in ("training", "all"):
-                own = counted == "all" and algorithm in KEPT_BEST
-                before = algorithm in provenance.TRPO
-                needed = samples_to_reach(cell, threshold, own, before).fillna(np.inf).to_numpy()
+            for counted in COUNTED:
+                needed = agents_needed(cell, algorithm, threshold, counted).to_numpy()
                 found = percentile_interval(float(middle(needed)), middle(needed[drawn]))
                 rows.append(
                     {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
@@ -94,6 +95,34 @@ def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[flo
                     | spell("samples", found)
                 )
     return pd.DataFrame(rows)
+
+
+def agents_needed(cell: pd.DataFrame, algorithm: str, threshold: float, counted: str) -> pd.Series:
+    """Return how many samples each agent of an algorithm needs to reach a threshold, infinite if it never does."""
+    own = counted == "all" and algorithm in KEPT_BEST
+    return samples_to_reach(cell, threshold, own, algorithm in provenance.TRPO).fillna(np.inf)
+
+
+def samples_by_agent(records: Iterable[Record], thresholds: Mapping[str, float] = TOLD) -> pd.DataFrame:
+    """Return one row per agent and way of counting: the samples that it needs to reach a threshold of its system.
+
+    Parameters
+    ----------
+    records
+        Of one group of agents for each algorithm and system; Random, which learns nothing, is left out.
+    thresholds
+        The reward to reach on each system.
+    """
+    frame = histories(record for record in records if record.job.algorithm != "Random")
+    frames = [
+        agents_needed(cell, algorithm, thresholds[system], counted)
+        .rename("samples")
+        .reset_index()
+        .assign(system=system, algorithm=algorithm, threshold=thresholds[system], counted=counted)
+        for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False)
+        for counted in COUNTED
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def middle(values: np.ndarray) -> np.ndarray:

@@ -1,17 +1,21 @@
 """What each part of the algorithm is worth: the long runs with one part changed, beside the same seeds unchanged."""
 
 import dataclasses
+import functools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import is_long
-from spaql.paper.audit.groups import Group, grouped, spell
+from spaql.paper.audit.groups import Group, MissingError, grouped, spell
+from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval
-from spaql.paper.studies import CONTROLS, LEARNERS, Control
+from spaql.paper.studies import CONTROL_STUDY, CONTROLS, LEARNERS, Control, paper_jobs
 from spaql.policies.interval import Interval, paper_interval
 
 CONTROL_NAMES = {control: name for name, control in CONTROLS.items()}
@@ -44,7 +48,7 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
     One row per system, algorithm, N, control and quantity ("rewards", "fresh") has the mean under the text's rules and
     under the control, and the difference, agent by agent, with its 95 % interval and the p of the paired test,
     corrected over the whole table.  `share` is how much of the text's gain over Random is left, with a bootstrap
-    interval.
+    interval; not a number where the text's own agents do not earn more than Random.
     """
     cells = control_cells(records)
     pairs = {}
@@ -76,6 +80,19 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
     return frame.loc[places.sort_values(["system", "which", "N", "place"], kind="stable").index].reset_index(drop=True)
 
 
+@functools.cache
+def stored_effects(store: Path | None = None) -> pd.DataFrame:
+    """Return what each control does on fresh episodes, by system, algorithm, N and control, from the stored runs."""
+    jobs = paper_jobs("controls")
+    jobs += text_jobs(jobs, CONTROL_STUDY.agents)
+    jobs += [job for job in paper_jobs("long") if job.algorithm == "Random"]
+    records, missing = load_stored(jobs, store or provenance.default_store(), repair=False)
+    if missing:
+        raise MissingError(f"{len(missing)} agents of the controls or of their comparison are not stored")
+    frame = controls_table(records.values())
+    return frame[frame.quantity == "fresh"].set_index(["system", "algorithm", "N", "control"]).sort_index()
+
+
 def random_level(cells: dict[Cell, Group], system: str) -> float:
     """Return what Random earns on fresh episodes of a system."""
     levels = [group.fresh for cell, group in cells.items() if (cell.system, cell.algorithm) == (system, "Random")]
@@ -84,6 +101,8 @@ def random_level(cells: dict[Cell, Group], system: str) -> float:
 
 def gain_left(changed: np.ndarray, text: np.ndarray, floor: float) -> Interval:
     """Return which share of the text's gain over a floor is left, with the interval of a bootstrap over agents."""
+    if not paper_interval(text).low > floor:
+        return Interval(np.nan, np.nan, np.nan)
     weights = bootstrap_weights(np.random.default_rng(0), len(text), 2000)
     resampled = (weights @ changed - floor) / (weights @ text - floor)
     return percentile_interval((changed.mean() - floor) / (text.mean() - floor), resampled)

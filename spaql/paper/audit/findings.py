@@ -8,6 +8,7 @@ import pandas as pd
 from spaql.paper.audit.bias import best_against_fresh
 from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
 from spaql.paper.audit.comparison import samples_needed
+from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.judge import EQUALITIES
 from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
 from spaql.paper.runs.job import Record
@@ -45,6 +46,7 @@ def findings(frame: pd.DataFrame, records: Iterable[Record]) -> list[Finding]:
         selection_finding(bias),
         solved_finding(claims),
         order_finding(claims),
+        learned_finding(),
         ties_finding(claims),
         equality_finding(frame),
     ]
@@ -154,6 +156,26 @@ def order_finding(claims: pd.DataFrame) -> Finding:
         f"Pendulum ({arms.verdict}). AQL does not learn CartPole at all: from the first to the last quarter of "
         f"training it gains {interval} steps.",
         (*ids, "pendulum-arms-ratio-spaql", "cartpole-aql-progress"),
+    )
+
+
+def learned_finding() -> Finding:
+    """Say what SPAQL learns on CartPole."""
+    effects = stored_effects()
+
+    def earned(control: str, what: str = "changed", algorithm: str = "SPAQL") -> str:
+        row = effects.loc[("CartPole-v0", algorithm, 20, control)]
+        return f"{row[what]:.0f}"
+
+    return Finding(
+        "What is learned",
+        "On CartPole SPAQL learns nothing from the rewards: its estimates are a function of how often each ball was "
+        f"visited. With every reward deleted from its updates it earns {earned('reward deleted')} on fresh episodes, "
+        f"and {earned('reward deleted', 'text')} with them. What earns them is that the best of 2,000 agents is kept, "
+        f"without which it earns {earned('last kept')}. AQL, which keeps none, earns "
+        f"{earned('reward deleted', algorithm='AQL')} without the rewards and "
+        f"{earned('reward deleted', 'text', 'AQL')} with them: it is not the number of dimensions that it fails for.",
+        (),
     )
 
 

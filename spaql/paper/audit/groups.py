@@ -22,6 +22,7 @@ AGENTS = 20  # behind each of the paper's numbers
 BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and batches up to which SPAQL leads in it
 
 BUDGET = 400_000  # samples each algorithm trains on, as the paper counts them
+EQUAL = 100_000  # samples at which all are compared on other systems, everything counted
 
 KEPT_BEST = ("SPAQL", "SPAQL-TS")  # whose reported number is the best so far, chosen by their rollouts
 
@@ -59,12 +60,13 @@ Key = tuple[str, str, str, float]  # study, system, algorithm, ξ
 def make_group(records: Iterable[Record]) -> Group:
     """Return what these agents ended with; they differ in nothing but their seeds."""
     records = sorted(records, key=lambda record: record.job.agent)
+    shortest = min(len(record.history) for record in records)  # looks at agents come after samples, not iterations
     return Group(
         rewards=np.array([record.history["rewards"][-1] for record in records]),
         fresh=np.array([record.fresh[0] for record in records]),
         arms=np.array([record.history["arms"][-1] for record in records], float),
-        curves=np.array([record.history["rewards"] for record in records]),
-        batches=batches_of(records[0]),
+        curves=np.array([record.history["rewards"][:shortest] for record in records]),
+        batches=batches_of(records[0])[:shortest],
         more=other_columns(records),
     )
 
@@ -97,17 +99,20 @@ def other_columns(records: list[Record]) -> dict[str, np.ndarray]:
     """Return further numbers, one per agent: samples, how a curve rises, fresh episodes, and a recorded one.
 
     `training` is how many samples an agent trained on; `early_all` the mean reward over the first 200 batches if the
-    rollouts that choose an agent are counted as samples, `budget_all` over all 2,000; `progress` the rise of a curve
-    from its first quarter to its last, `rise_late` the share of its rise in its second half.  Of fresh episodes,
-    `held`, `fallen` and `controlled` are shares; of the recorded one, `steady` is for how many of its last steps it
-    stays upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
+    rollouts that choose an agent are counted as samples, `equal_all` over the first 500, `budget_all` over all 2,000;
+    `progress` the rise of a curve from its first quarter to its last, `rise_late` the share of its rise in its second
+    half.  Of fresh episodes, `better` is the mean of the better of TRPO's two policies, with noise and without; `held`,
+    `fallen` and `controlled` are shares.  Of the recorded one, `steady` is for how many of its last steps it stays
+    upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
     """
     found = {
         "training": np.array([record.history["steps"].sum() for record in records], float),
         "early_all": np.array([mean_of_everything(record, EARLY) for record in records]),
+        "equal_all": np.array([mean_of_everything(record, EQUAL // BATCH) for record in records]),
         "budget_all": np.array([mean_of_everything(record, BUDGET // BATCH) for record in records]),
         "progress": np.array([risen(record.history["rewards"]) for record in records]),
         "rise_late": np.array([rise_late(record.history["rewards"]) for record in records]),
+        "better": np.array([better_policy(record) for record in records]),
     }
     if all(record.rewards.size for record in records):
         returns = [record.rewards for record in records]
@@ -136,6 +141,14 @@ def mean_of_everything(record: Record, batches: int) -> float:
     return float(record.history["rewards"][np.maximum(at, 0)].mean())
 
 
+def better_policy(record: Record) -> float:
+    """Return what an agent ends with on fresh episodes: of TRPO's two policies, with their noise and without, the best.
+
+    The others have one.
+    """
+    return float(record.fresh[:3:2].max() if record.job.algorithm in provenance.TRPO else record.fresh[0])
+
+
 def risen(rewards: np.ndarray) -> float:
     """Return by how much the mean of a curve's last quarter exceeds that of its first."""
     quarter = max(1, len(rewards) // 4)
@@ -150,12 +163,19 @@ def rise_late(rewards: np.ndarray) -> float:
 
 def tilt(record: Record) -> np.ndarray:
     """Return how far the most telling variable of a recorded episode is from zero, on its shortest way round."""
-    system = system_of(make_env(record.job.system))
-    if system is None:
-        raise ValueError(f"{record.job.system} is not registered")
-    place = system.telling[0]
-    values, period = record.episode["states"][:, place], system.state[place].period
+    place, period = telling(record.job.system)
+    values = record.episode["states"][:, place]
     return np.abs((values + period / 2) % period - period / 2 if period else values)
+
+
+@functools.cache
+def telling(env_id: str) -> tuple[int, float]:
+    """Return the place in the state of an environment's most telling variable, and the period of that."""
+    system = system_of(make_env(env_id))
+    if system is None:
+        raise ValueError(f"{env_id} is not registered")
+    place = system.telling[0]
+    return place, system.state[place].period
 
 
 def steps_at_end(inside: np.ndarray) -> int:
@@ -210,10 +230,9 @@ def fits(xi: float, asked: str) -> bool:
 
 @functools.cache
 def expected_keys() -> frozenset[Key]:
-    """Return the keys of all groups that the paper's studies declare."""
-    return frozenset(
-        (study, job.system, job.algorithm, job.xi) for study in ("xi", "long", "trpo") for job in paper_jobs(study)
-    )
+    """Return the keys of all groups of the studies that are judged."""
+    studies = ("xi", "long", "trpo", "repaired", "systems")
+    return frozenset((study, job.system, job.algorithm, job.xi) for study in studies for job in paper_jobs(study))
 
 
 def pooled(groups: Mapping[Key, Group], name: str, column: str) -> np.ndarray:

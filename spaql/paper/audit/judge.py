@@ -245,7 +245,7 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
         reading = best_reading(store)
     except MissingError:
         reading = TEXT
-    frame = judge(load_claims(), groups, None if reading == TEXT else reading_groups(reading, store))
+    frame = judge(load_claims(), groups, None if reading == TEXT else reading_groups(reading, store, groups))
     frame.attrs["reading"] = reading
     return frame
 
@@ -269,7 +269,7 @@ def summary(frame: pd.DataFrame) -> str:
 # What stands before and after the values of a kind, and how many digits they have.
 SHOWN = {
     "spread": ("f = ", "", 2),
-    "lost": ("share ", "", 2),
+    "lost": ("", " of the gain", 2),
     "ratio": ("", " times", 1),
     "crossing": ("batch ", "", 0),
     "count": ("", f" of {AGENTS}", 0),

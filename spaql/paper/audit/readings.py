@@ -27,7 +27,7 @@ readings: unlike chi-square it does not favour a reading for predicting little.
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,10 +52,10 @@ SYSTEMS = {Reading().system(kind) for kind in (*READINGS_STUDY.kinds, *READINGS_
 # The agents of a reading
 
 
-def reading_jobs_of(name: str, root: int = SEED) -> dict[Key, list[Job]]:
+def reading_jobs_of(name: str, root: int = SEED, studies: Iterable[str] = ("xi", "long")) -> dict[Key, list[Job]]:
     """Return the agents that stand under a reading for the text's on Pendulum, by the keys of the text's groups."""
     found: dict[Key, list[Job]] = {}
-    for study in ("xi", "long"):
+    for study in studies:
         for job in paper_jobs(study):
             if job.system in SYSTEMS:
                 key = study, job.system, job.algorithm, job.xi
@@ -63,14 +63,15 @@ def reading_jobs_of(name: str, root: int = SEED) -> dict[Key, list[Job]]:
     return found
 
 
-def reading_groups(name: str, store: Path | None = None) -> dict[Key, Group]:
+def reading_groups(name: str, store: Path | None = None, text: Mapping[Key, Group] | None = None) -> dict[Key, Group]:
     """Return the groups of agents by which claims are judged as if a reading were what was run.
 
     The keys are those of `load_groups`, the text's own.  On Pendulum the groups are the reading's, with the paper's
     root seed; those that are not stored are left out, and a claim that needs them is not judged.  CartPole's and TRPO's
-    are the text's: a reading is about Pendulum's learners and its Random.
+    are the text's: a reading is about Pendulum's learners and its Random.  `text` has the text's, if they are loaded.
     """
-    others = {key: group for key, group in load_groups(store).items() if key[1] not in SYSTEMS or key[0] == "trpo"}
+    text = load_groups(store) if text is None else text
+    others = {key: group for key, group in text.items() if key[1] not in SYSTEMS or key[0] == "trpo"}
     return others | stored_groups(reading_jobs_of(name), store)
 
 
@@ -92,17 +93,19 @@ def roots_of(name: str) -> int:
 
 def long_groups(name: str, root: int, store: Path | None = None) -> dict[Cell, Group]:
     """Return the groups of a reading that the paper has numbers of; none if not all of them are stored."""
-    wanted = {
-        key: jobs for key, jobs in reading_jobs_of(name, root).items() if key[0] == "long" and Cell(*key[1:3]) in CELLS
-    }
+    wanted = {key: jobs for key, jobs in reading_jobs_of(name, root, ["long"]).items() if Cell(*key[1:3]) in CELLS}
     groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
     return groups if set(groups) == CELLS else {}
 
 
 def alone_of(name: str) -> str:
     """Return the reading that differs from another in that starts are independent, and in nothing else of learners."""
-    alike = dataclasses.replace(EVERY[name], starts="independent", random="")
-    return next(other for other, reading in EVERY.items() if dataclasses.replace(reading, random="") == alike)
+
+    def learners(reading: Reading) -> Reading:
+        return dataclasses.replace(reading, random="", recorded=False)
+
+    alike = dataclasses.replace(learners(EVERY[name]), starts="independent")
+    return next(other for other, reading in EVERY.items() if learners(reading) == alike)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

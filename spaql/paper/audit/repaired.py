@@ -1,15 +1,16 @@
 """SPAQL-R beside the others: what each algorithm's policy earns after how many samples, when every sample counts."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from spaql.paper.audit.bias import KEPT_BEST
-from spaql.paper.runs import provenance
-from spaql.paper.runs.job import Record
-from spaql.paper.runs.repaired_settings import REPAIRED
+from spaql.paper.audit.controls import control_of
+from spaql.paper.audit.groups import KEPT_BEST, better_policy, spell
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.repaired_settings import REMOVED
 from spaql.paper.statistics import (
     improvement_interval,
     interquartile_interval,
@@ -23,6 +24,17 @@ from spaql.policies.interval import paper_interval
 LEVELS = {"Pendulum-v1": (-500.0, -300.0, -200.0, -175.0), "CartPole-v0": (100.0, 150.0, 195.0, 199.0)}
 COUNTS = (5_000, 10_000, 20_000, 40_000, 70_000, 100_000)
 AHEAD = "SPAQL-R"
+
+RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above has
+    "SPAQL, text": "SPAQL, the best of its agents",
+    "SPAQL, last kept": "the last agent instead of the best",
+    "SPAQL-R, rung 1": "SPAQL-R's partition, actions and exploration",
+    "SPAQL-R, rung 2": "value zero at the end",
+    "SPAQL-R, rung 3": "discount",
+    "SPAQL-R, rung 4": "first estimate 0",
+    "SPAQL-R, no replay": "targets of several steps",
+    "SPAQL-R": "replay: SPAQL-R",
+}
 
 
 def samples_of(record: Record) -> np.ndarray:
@@ -59,11 +71,18 @@ def rewards_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.
 
 
 def summary_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
-    """Return mean and interquartile mean over agents, with intervals, of each algorithm after so many samples."""
+    """Return mean and interquartile mean over agents, with intervals, of each algorithm after so many samples.
+
+    There is no row where an agent has no policy yet, or none any more: a mean over the others would be another group's.
+    """
+    records = list(records)
+    agents = Counter((record.job.system, record.job.algorithm) for record in records)
     rows = []
     for (system, algorithm, samples), cell in rewards_at(records, counts).groupby(
         ["system", "algorithm", "samples"], sort=False
     ):
+        if len(cell) < agents[system, algorithm]:
+            continue
         mean, middle = paper_interval(cell.reward), interquartile_interval(cell.reward)
         rows.append(
             {"system": system, "algorithm": algorithm, "samples": samples, "agents": len(cell)}
@@ -116,7 +135,7 @@ def ends(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
-            | {"fresh": float(record.fresh[:3:2].max() if record.job.algorithm in provenance.TRPO else record.fresh[0])}
+            | {"fresh": better_policy(record)}
             | {"samples": int(samples_of(record)[-1]), "wall": record.wall}
             for record in records
         ]
@@ -156,6 +175,41 @@ def profiles(records: Iterable[Record], points: int = 200) -> pd.DataFrame:
 
 
 def removals(records: Iterable[Record], counts: Sequence[int] = (10_000, 20_000, 40_000)) -> pd.DataFrame:
-    """Return what SPAQL-R and each of its variants earn after so many samples."""
-    mine = [record for record in records if record.job.algorithm in REPAIRED]
+    """Return what SPAQL-R and each of its variants with one repair taken back earn after so many samples."""
+    mine = [record for record in records if record.job.algorithm in {AHEAD, *REMOVED}]
     return summary_at(mine, counts)
+
+
+def rung_of(job: Job) -> str:
+    """Return which rung of the ladder from SPAQL to SPAQL-R an agent stands on, or nothing if on none."""
+    name = f"SPAQL, {control_of(job)}" if job.algorithm == "SPAQL" else job.algorithm
+    return RUNGS.get(name, "")
+
+
+def ladder(records: Iterable[Record], samples: int = 40_000) -> pd.DataFrame:
+    """Return what each rung from SPAQL to SPAQL-R earns: one row per system and rung, with the samples it took.
+
+    SPAQL's agents are those at the end of the long runs, on fresh episodes; without their rollouts' samples where the
+    rollouts choose nothing.  The others have had so many samples.
+    """
+    found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for record in records:
+        rung, spaql = rung_of(record.job), record.job.algorithm == "SPAQL"
+        if not rung:
+            continue
+        if spaql:
+            chosen = record.job.rules.kept == "best"
+            taken = samples_of(record)[-1] if chosen else record.history["steps"].sum()
+            reward = record.fresh[0]
+        else:
+            taken = min(samples, samples_of(record)[-1])
+            reward = at_samples(record, [taken])[0]
+        found.setdefault((record.job.system, rung), []).append((reward, taken))
+    rows = [
+        {"system": system, "rung": rung, "agents": len(cell), "samples": np.mean([taken for _, taken in cell])}
+        | spell("reward", paper_interval([reward for reward, _ in cell]))
+        for (system, rung), cell in found.items()
+    ]
+    frame = pd.DataFrame(rows)
+    places = {rung: place for place, rung in enumerate(RUNGS.values())}
+    return frame.sort_values("rung", key=lambda rungs: rungs.map(places), ignore_index=True, kind="stable")

@@ -12,18 +12,13 @@ from spaql.paper.figures.style import present
 from spaql.paper.statistics import holm, welch
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.results import welch_sentence, xi_effect_of, xi_groups
-from spaql.paper.tables.table import number, p_value, plus_minus, spread
+from spaql.paper.tables.table import listed, number, p_value, plus_minus, spread
 from spaql.systems import solved_at, title
 
 
 def column_of(ends: pd.DataFrame, algorithm: str, column: str = "rewards") -> np.ndarray:
     """Return a column of an algorithm's agents."""
     return ends[ends.algorithm == algorithm][column].to_numpy()
-
-
-def listed(parts: list[str]) -> str:
-    """Return parts of a sentence as one: "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "none"
 
 
 def xi_ranges(ends: pd.DataFrame, system: str) -> str:
@@ -46,8 +41,8 @@ def xi_matters(ends: pd.DataFrame) -> str:
     tests = f"Kruskal–Wallis tests at the 5 % level, with Holm's correction for {len(corrected)} of them"
     if not found:
         return f"By that standard ξ makes no difference that {len(corrected)} tests could see ({tests})."
-    others = f"to the other {rest} none that is seen"
-    return f"By that standard ξ makes a difference to {listed(found)}, and {others} ({tests})."
+    others = f", and to the other {rest} none that is seen" if rest else ""
+    return f"By that standard ξ makes a difference to {listed(found)}{others} ({tests})."
 
 
 def without_bonus(ends: pd.DataFrame, system: str) -> str:
@@ -103,12 +98,12 @@ def solved_counts(ends: pd.DataFrame) -> str:
 
 
 def selection(ends: pd.DataFrame, algorithms: tuple[str, ...] = ("SPAQL", "SPAQL-TS")) -> str:
-    """Say by how much fresh episodes fall short of what is reported."""
-    parts = []
-    for name in algorithms:
-        loss = column_of(ends, name) - column_of(ends, name, "fresh")
-        parts.append(f"{spread(loss, 1)} for {name}")
-    return f"What is reported exceeds what the same policies earn on fresh episodes by {listed(parts)}."
+    """Say by how much fresh episodes fall short of what is reported, or do not."""
+    losses = {name: column_of(ends, name) - column_of(ends, name, "fresh") for name in algorithms}
+    parts = [f"{spread(loss, 1)} for {name}" for name, loss in losses.items()]
+    if min(loss.mean() for loss in losses.values()) > 0:
+        return f"What is reported exceeds what the same policies earn on fresh episodes by {listed(parts)}."
+    return f"What is reported, less what the same policies earn on fresh episodes, is {listed(parts)}."
 
 
 def gain(here: pd.DataFrame, there: pd.DataFrame, algorithm: str) -> str:
@@ -127,3 +122,28 @@ def all_samples(ends: pd.DataFrame) -> str:
         more = f" and {number(rollouts, 0)} in rollouts" if rollouts else ""
         parts.append(f"{name} {number(training, 0)}{more}")
     return f"Thousands of samples per agent: {listed(parts)}."
+
+
+def samples_to_stay(levels: pd.DataFrame, system: str, level: float) -> str:
+    """Say from how many samples on the mean over each algorithm's agents stays at a level of a system.
+
+    `levels` is from `spaql.paper.audit.repaired.samples_to_levels`.
+    """
+    here = levels[(levels.system == system) & (levels.level == level)].sort_values("stays", kind="stable")
+    there = [f"from {row.stays:,.0f} with {row.algorithm}" for row in here.itertuples() if np.isfinite(row.stays)]
+    never = [row.algorithm for row in here.itertuples() if not np.isfinite(row.stays)]
+    words = f"Counted in samples, the mean over agents on {title(system)} stays at {number(level, 0)} or above"
+    missed = f"; with {listed(never)} it never does" if never else ""
+    return f"{words} {listed(there)}{missed}." if there else f"{words} with no algorithm."
+
+
+def ends_beside(ends: pd.DataFrame, system: str) -> str:
+    """Say what each algorithm's policies earn on fresh episodes at the end of training, and after how many samples.
+
+    `ends` is from `spaql.paper.audit.repaired.ends`.
+    """
+    parts = []
+    for name, group in ends[ends.system == system].groupby("algorithm", sort=False):
+        parts.append((group.fresh.mean(), f"{name} {spread(group.fresh, 1)} ({group.samples.mean() / 1000:,.0f})"))
+    told = listed([words for _, words in sorted(parts, reverse=True)])
+    return f"{title(system)}, rewards on fresh episodes at the end, with thousands of samples: {told}."

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from spaql.algorithms import SPAQLR
 from spaql.paper.frames import best
 from spaql.paper.runs.job import make_agent
 from spaql.paper.runs.provenance import default_store
@@ -17,17 +18,20 @@ from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.runs.stored_trees import PUBLISHED, simplified
 from spaql.paper.studies import paper_jobs
+from spaql.paper.tables.table import number
 from spaql.policies.exact_tree import Branches
 from spaql.policies.export import export_text
-from spaql.policies.play import evaluate
+from spaql.policies.play import evaluate, trajectories
 from spaql.policies.policy import Policy
+from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
 from spaql.spaces import to_box
 from spaql.systems import compiled_world, episode_limit, make_env, solved_at, system_of, title
 
-SEED = 1000  # of the episodes whose mean return the page shows
+SEED = 1000  # of the agents trained for the page, and of the episodes whose mean return it shows of them
+EPISODES = 1000
 
-SYSTEMS = ("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1")  # of the paper, in the page's order
+SYSTEMS = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # of the paper, in the page's order
 
 # Systems that the paper does not have, and the ξ of the policies trained for the page alone: a look, not an experiment.
 OTHERS: dict[str, dict[str, float]] = {
@@ -37,18 +41,28 @@ OTHERS: dict[str, dict[str, float]] = {
     "Acrobot-v1": {"SPAQL-TS": 20, "SPAQL": 0.4},
 }
 ITERATIONS, EVALUATIONS = 1000, 20  # of their training
+SAMPLES = 100_000  # of SPAQL-R's, as many as its stored runs have
+
+LEARNED, SMALLER = "as learned", "made smaller"
+PRINTED = 300  # leaves up to which the page prints a tree as text
+
+HANGING = (math.pi - 0.1, 0.0)  # nearly hanging down: where the page lets the pendulum begin
+HANGS = ("Pendulum-v1", "SPAQL", LEARNED)  # the policy that leaves it there
 
 
 class Shown(NamedTuple):
     """A policy for the explorer."""
 
     system: str  # a Gymnasium id of a compiled system
-    title: str
+    algorithm: str
     what: Policy | Tree
+    made: str = LEARNED
+    origin: str = ""  # in words
+    reward: float | None = None  # its mean return on fresh episodes, if it is known
 
 
 def paper_policies(**running: Any) -> list[Shown]:
-    """Return the best SPAQL and SPAQL-TS policies of the paper's long runs, each with a simplified tree.
+    """Return the best SPAQL and SPAQL-TS policies of the paper's long runs, each with a simplified tree, best first.
 
     Parameters
     ----------
@@ -62,9 +76,40 @@ def paper_policies(**running: Any) -> list[Shown]:
             group = [job for job in jobs if (job.system, job.algorithm) == (system, algorithm)]
             job = best(run(group, **running)).job
             policy = retrain(job).policy
-            small = simplified(job, policy, [default_store()], target=solved_at(system), **PUBLISHED).tree
-            shown += [Shown(system, algorithm, policy), Shown(system, f"{algorithm}, simplified", small)]
-    return shown
+            found = simplified(job, policy, [default_store()], target=solved_at(system), **PUBLISHED)
+            agent = f"the best of {len(group)} agents of the paper's long runs, by its own measure"
+            search = f"the smallest tree found by a search that began with the {found.full.leaves} leaves of {agent}"
+            shown.append(Shown(system, algorithm, policy, LEARNED, agent, found.full_fresh.mean))
+            if found.tree.leaves < found.full.leaves:
+                shown.append(Shown(system, algorithm, found.tree, SMALLER, search, found.fresh.mean))
+    return sorted(shown, key=lambda item: (SYSTEMS.index(item.system), -round(item.reward or 0, 1), size_of(item)))
+
+
+def size_of(item: Shown) -> int:
+    """Return the number of leaves of a policy."""
+    return tree_of(item).leaves
+
+
+def repaired_policies(samples: int = SAMPLES) -> list[Shown]:
+    """Return a policy of SPAQL-R for each of the paper's systems, one agent each, trained here and now.
+
+    They are shown as trees: a partition of theirs has thousands of cells, and neighbours that do the same are joined.
+
+    Parameters
+    ----------
+    samples
+        Of the training.
+    """
+    origin = f"one agent, after {samples:,} samples, trained for this page with the defaults"
+    return [
+        Shown(system, "SPAQL-R", SPAQLR(system, seed=SEED).learn(samples=samples).policy.tree(), LEARNED, origin)
+        for system in SYSTEMS
+    ]
+
+
+def book_policies() -> list[Shown]:
+    """Return the policies of the book's page: the repaired algorithm's, the paper's, and those of other systems."""
+    return [*repaired_policies(), *paper_policies(), *other_policies()]
 
 
 def other_policies(iterations: int = ITERATIONS) -> list[Shown]:
@@ -76,10 +121,11 @@ def other_policies(iterations: int = ITERATIONS) -> list[Shown]:
         Of the training.
     """
     shown = []
+    origin = f"one agent, after {iterations:,} episodes, trained for this page"
     for system, xis in OTHERS.items():
         for algorithm, xi in xis.items():
             agent = make_agent(algorithm, system, xi, seed=SEED, horizon=steps_of(system))
-            shown.append(Shown(system, algorithm, agent.learn(iterations, EVALUATIONS).policy))
+            shown.append(Shown(system, algorithm, agent.learn(iterations, EVALUATIONS).policy, LEARNED, origin))
     return shown
 
 
@@ -99,22 +145,70 @@ def write_policies(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
     path
         The file, `policies.js` in the folder of the page.
     shown
-        The policies, see `paper_policies` and `other_policies`.
+        The policies, see `book_policies`, in the order in which the page offers them.
 
     Examples
     --------
-    >>> write_policies("book/explorer/policies.js", [*paper_policies(), *other_policies()])
+    >>> write_policies("book/explorer/policies.js", book_policies())
     """
     shown = list(shown)
     data = {
         "systems": {system: describe_system(system) for system in dict.fromkeys(item.system for item in shown)},
         "policies": [describe_policy(item) for item in shown],
+        "hangs": hanging_at(shown),
     }
     path = Path(path)
     # Numbers are written so that they read back as the same floats.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     path.write_text(f'"use strict";\nconst SPAQL_POLICIES = {text};\n', encoding="utf-8")
     return path
+
+
+def read_policies(path: str | os.PathLike) -> dict[str, Any]:
+    """Return the data that `write_policies` wrote."""
+    text = Path(path).read_text(encoding="utf-8")
+    return json.loads(text[text.index("=") + 1 :].rstrip().rstrip(";"))
+
+
+def policies_of(data: dict[str, Any], system: str, algorithm: str) -> dict[str, dict[str, Any]]:
+    """Return the policies of an algorithm on a system in the data of the page, by how they were made."""
+    return {p["made"]: p for p in data["policies"] if (p["system"], p["algorithm"]) == (system, algorithm)}
+
+
+def story(data: dict[str, Any]) -> str:
+    """Say what the pendulum under SPAQL's policy and under the smaller tree shows, from the data of the page."""
+    mine = policies_of(data, "Pendulum-v1", "SPAQL")
+    small, parent, better = mine[SMALLER], mine[LEARNED], policies_of(data, "Pendulum-v1", "SPAQL-R")[LEARNED]
+
+    def upright(policy: dict[str, Any]) -> str:
+        return f"{100 * policy['settled']:.1f} % of its episodes end upright and still"
+
+    return (
+        f"Fewer leaves can control better. The tree with {small['leaves']} leaves earns {number(small['reward'], 0)} "
+        f"on Pendulum, and {upright(small)}. The SPAQL policy from which the search for it began has "
+        f"{parent['leaves']} leaves and earns {number(parent['reward'], 0)}; {upright(parent)}. From nearly "
+        "hanging down, where this page begins, it does not swing the pendulum up: for the whole episode the pendulum "
+        f"hangs at θ = {number(data['hangs'], 2)}, close to π. SPAQL-R, the repaired algorithm, earns "
+        f"{number(better['reward'], 0)}, and {upright(better)}."
+    )
+
+
+def hanging_at(shown: Iterable[Shown]) -> float | None:
+    """Return the mean angle, in the second half of an episode, of a pendulum under SPAQL's policy, as learned.
+
+    It begins nearly hanging down.
+    """
+    for item in shown:
+        if (item.system, item.algorithm, item.made) == HANGS:
+            path = trajectories(tree_of(item), item.system, HANGING)[0]
+            cos, sin, _ = path[len(path) // 2 :].mean(axis=0)
+            return math.atan2(sin, cos)
+    return None
+
+
+def tree_of(item: Shown) -> Tree:
+    """Return a policy as a tree."""
+    return item.what.tree() if isinstance(item.what, Policy) else item.what
 
 
 def describe_system(system: str) -> dict[str, Any]:
@@ -159,11 +253,11 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     greatest action that the paper's policy draws from, Q and visits (None in a simplified tree, which has no balls).
     """
     branches: Branches | Tree
+    tree = tree_of(item)
     if isinstance(item.what, Policy):
-        tree = item.what.tree()
         branches, leaves = item.what.cell_tree()
     else:
-        tree = branches = item.what
+        branches = tree
         at = tree.feature == LEAF
         leaves = pd.DataFrame({"low": tree.low[at, 0], "high": tree.high[at, 0], "centre": tree.low[at, 0]})
         leaves["q"] = leaves["visits"] = None
@@ -173,13 +267,19 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     leaf = branches.feature == LEAF
     left = branches.left.copy()
     left[leaf] = np.arange(leaf.sum())  # a leaf's row
-    rewards = evaluate(tree, item.system, 1000, seed=SEED, horizon=steps_of(item.system))
+    reward = item.reward
+    if reward is None:
+        reward = float(evaluate(tree, item.system, EPISODES, seed=SEED, horizon=steps_of(item.system)).mean())
     return {
         "system": item.system,
-        "title": item.title,
+        "algorithm": item.algorithm,
+        "made": item.made,
+        "origin": item.origin,
         "leaves": tree.leaves,
-        "reward": round(float(rewards.mean()), 1),
-        "text": export_text(tree),
+        "reward": round(reward, 1),
+        "episodes": EPISODES,
+        "settled": share_settled(tree, item.system, EPISODES, PUBLISHED["seed"], deterministic=True),
+        "text": export_text(tree) if tree.leaves <= PRINTED else "",
         "feature": branches.feature.tolist(),
         "threshold": branches.threshold.tolist(),
         "left": left.tolist(),
@@ -187,7 +287,7 @@ def describe_policy(item: Shown) -> dict[str, Any]:
         "action": action,
         "low": low,
         "high": high,
-        "q": leaves["q"].tolist(),
+        "q": [None if q is None else round(q, 4) for q in leaves["q"]],
         "visits": leaves["visits"].tolist(),
     }
 

@@ -3,7 +3,6 @@
 import html
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -41,7 +40,7 @@ def headlines(
     leaves
         Of the smallest tree that solves CartPole.
     effects
-        From `spaql.paper.audit.controls.controls_table`.
+        From `spaql.paper.audit.controls.stored_effects`.
     levels
         From `spaql.paper.audit.repaired.samples_to_levels`, of SPAQL-R and TRPO.
     """
@@ -59,8 +58,7 @@ def headlines(
     claims = verdicts.set_index("id")
     claim = claims.loc["pendulum-rewards-spaql"]
     reading = describe_reading(EVERY[best_reading()]) or "the text's experiment"
-    deleted = effects.set_index(["system", "algorithm", "N", "control", "quantity"])
-    deleted = deleted.loc["CartPole-v0", "SPAQL", 20, "reward deleted", "fresh"]
+    deleted = effects.loc["CartPole-v0", "SPAQL", 20, "reward deleted"]
     needed = levels.set_index(["system", "algorithm", "level"]).stays["Pendulum-v1"]
     repaired, trpo = (f"{needed[name, -200.0]:,.0f}" for name in ("SPAQL-R", "TRPO"))
     better = [f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
@@ -80,7 +78,7 @@ def headlines(
         Headline(
             claim.verdict,
             f"The paper's Pendulum is not what its text describes: SPAQL earns {mean('SPAQL')} here, {paper} there. "
-            f"With {reading}, the best explanation so far, it earns {number(claim.run_ours, 0)}.",
+            f"With {reading}, the best explanation of those tried, it earns {number(claim.run_ours, 0)}.",
             "../notebooks/11_readings",
         ),
         Headline(
@@ -126,10 +124,8 @@ def as_lines(found: Iterable[Headline]) -> str:
     )
 
 
-def smallest_policy(path: Path, system: str) -> dict[str, Any]:
-    """Return the explorer's smallest policy of a system, with the system's data."""
-    text = path.read_text(encoding="utf-8")
-    data = json.loads(text[text.index("=") + 1 :].rstrip().rstrip(";"))
+def smallest_policy(data: dict[str, Any], system: str) -> dict[str, Any]:
+    """Return the smallest policy of a system in the explorer's data, with the data of the system."""
     policy = min((p for p in data["policies"] if p["system"] == system), key=lambda p: p["leaves"])
     return {name: policy[name] for name in ("feature", "threshold", "left", "right", "action", "leaves")} | {
         "system": data["systems"][system]

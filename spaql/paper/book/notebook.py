@@ -3,11 +3,14 @@
 What `results/` holds is loaded; whatever else a notebook is asked for is computed, and kept beside the book.
 """
 
+import ast
 import contextlib
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from IPython import get_ipython
 
 from spaql.paper.audit.readings import TEXT
 from spaql.paper.runs import provenance as origin
@@ -17,24 +20,30 @@ from spaql.paper.runs.runner import run
 from spaql.paper.runs.store import load_origin
 from spaql.paper.studies import (
     LONG_RUNS,
+    OTHER_SYSTEMS,
     SEED,
     Checkpointed,
     Reading,
     ReadingsStudy,
     checkpointed_jobs,
     make_jobs,
+    other_jobs,
     reading_jobs,
     scale_of,
 )
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
+from spaql.paper.terminal import no_parameter
 from spaql.rules import RULES
 
 STARTED = time.perf_counter()
+INJECTED = "# Parameters\n"  # how papermill begins the cell that it adds
 
 
 def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     """Return the records of these agents: published ones loaded, others computed once and kept for the next time.
+
+    A parameter that papermill was given and the notebook does not have is refused: it would have changed nothing.
 
     Parameters
     ----------
@@ -43,7 +52,37 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     workers
         How many to compute at a time; 0 for one per core.
     """
+    shell = get_ipython()
+    refuse_unknown(shell.user_ns.get("In", []) if shell else [])
     return run(jobs, workers=workers or None)
+
+
+def refuse_unknown(cells: list[str]) -> None:
+    """Raise an error if a cell that papermill added, of those that were run, sets what no cell before it has set.
+
+    Papermill alone only warns of a misspelt parameter, in its log, and runs the notebook with what was published.
+    """
+    known: dict[str, None] = {}
+    for cell in cells:
+        names = assigned_names(cell)
+        wrong = [name for name in names if name not in known] if known and cell.startswith(INJECTED) else []
+        for name in wrong:
+            raise ValueError(no_parameter("this notebook", name, known))
+        known |= dict.fromkeys(names)
+
+
+def assigned_names(cell: str) -> list[str]:
+    """Return the names that the lines of a cell assign values to; none if it is not plain Python."""
+    try:
+        lines = ast.parse(cell).body
+    except SyntaxError:
+        return []
+    targets = [
+        target
+        for line in lines
+        for target in (line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)])
+    ]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
@@ -99,6 +138,32 @@ def checkpointed(
     return checkpointed_jobs(plan, seed)
 
 
+def other_systems(
+    agents: int,
+    iterations: int,
+    evaluations: int,
+    looks: int,
+    trpo_agents: int,
+    trpo_tuned_agents: int,
+    seed: int,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return the agents on other systems, with other numbers than the published ones."""
+    published = OTHER_SYSTEMS
+    plan = dataclasses.replace(
+        published,
+        agents=agents,
+        iterations=iterations,
+        tuned_iterations=published.tuned_iterations * iterations // published.iterations,
+        evaluations=evaluations,
+        looks=looks,
+        trpo_agents=trpo_agents,
+        trpo_tuned_agents=trpo_tuned_agents,
+        fresh=fresh,
+    )
+    return other_jobs(plan, seed)
+
+
 class Provenance:
     """Where the numbers of a notebook come from: one line, and a table folded away below it."""
 
@@ -107,7 +172,7 @@ class Provenance:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         shown = self.table._repr_mimebundle_()
-        more = "{doc}`How to compute them again <../book/reproducibility>`."
+        more = "[How to compute them again](../book/reproducibility.md)."
         folded = f"`````{{dropdown}} Parameters, versions, machines\n{shown['text/markdown']}\n`````\n"
         return {
             "text/markdown": f"{self.line} {more}\n\n{folded}",

@@ -16,10 +16,12 @@ from matplotlib.figure import Figure
 
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims, judge
-from spaql.paper.audit.controls import controls_table
+from spaql.paper.audit.controls import stored_effects
+from spaql.paper.audit.findings import findings
+from spaql.paper.audit.generality import generality
 from spaql.paper.audit.repaired import samples_to_levels
 from spaql.paper.bench import markdown
-from spaql.paper.book import home
+from spaql.paper.book import conclusion, explorer, home
 from spaql.paper.figures import domains, learning, style
 from spaql.paper.frames import finals, histories
 from spaql.paper.runs import provenance
@@ -37,7 +39,13 @@ from spaql.systems import episode_limit, make_env, title
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
 
+STUDIES = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation", "controls": "controls",
+           "repaired": "SPAQL-R", "variants": "variants of SPAQL-R", "sb3": "SAC, PPO and DQN",
+           "systems-xi": "ξ on other systems", "systems": "other systems"}  # fmt: skip
+
 GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it
+
+PICTURE = "social.png"
 
 DRAWINGS = {
     "domain_covering": "A ball with the Euclidean norm (left), and seven balls of half its radius that cover it "
@@ -75,6 +83,16 @@ def glance_figure(records: Iterable[Record]) -> Figure:
     return learning.batches(histories(chosen), arms=False)
 
 
+def save_picture(records: Iterable[Record], path: Path) -> None:
+    """Write the picture that stands for the book where it is shared: 1,200 by 630 pixels, as the sites ask for."""
+    figure = glance_figure(records)
+    figure.set_size_inches(8, 4.2)
+    heading = f"Control with adaptive Q-learning, executable: {title(GLANCE)}"
+    figure.axes[0].set_title(heading, fontsize=14, fontweight="bold")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, bbox_inches=None)
+
+
 def glance_table(ends: pd.DataFrame) -> Table:
     """Return the results of all systems in brief."""
     rows = []
@@ -107,6 +125,15 @@ def clone_text(repository: str) -> str:
     )
 
 
+def colab_text(repository: str) -> str:
+    """Return the cell that a notebook needs first where there is nothing but the notebook, as on Colab."""
+    return (
+        f"```\n!git clone --depth 1 {repository or 'ADDRESS-OF-THIS-REPOSITORY'} companion\n"
+        "%pip install --quiet './companion[notebooks]'\n"
+        "%cd companion/notebooks\n```\n"
+    )
+
+
 def cost_text(ends: dict[str, pd.DataFrame]) -> str:
     """Say what the paper's runs cost."""
     ours = pd.concat([ends["xi"], ends["long"]])
@@ -123,15 +150,13 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
 
 def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
     """Return what every study consists of and what it took."""
-    names = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation", "controls": "controls",
-             "repaired": "SPAQL-R", "variants": "variants of SPAQL-R"}  # fmt: skip
     rows = []
     for study, frame in ends.items():
         for system, group in frame.groupby("system", sort=False):
             steps = (group.steps + group.evaluation_steps).sum()
             rows.append(
                 {
-                    "study": names[study],
+                    "study": STUDIES[study],
                     "system": title(system),
                     "agents": f"{len(group):,}",
                     "environment steps": number(steps, 0),
@@ -215,7 +240,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         Its address, if it is known.
     """
     folder = book / "drawn"
-    records = {study: stored(study) for study in ("xi", "long", "trpo", "ablation", "controls", "repaired", "variants")}
+    records = {study: stored(study) for study in STUDIES}
     ends = {study: finals(group) for study, group in records.items()}
     brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
@@ -226,10 +251,15 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         )
         for name, caption in DRAWINGS.items()
     }
+    save_picture(records["long"] + records["trpo"], folder / PICTURE)
     shown = title(GLANCE)
     caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
     judged = judge.verdicts()
-    policy = home.smallest_policy(book / "explorer" / "policies.js", GLANCE)
+    found = findings(judged, records["long"] + records["trpo"])
+    effects = stored_effects()
+    levels = samples_to_levels(records["repaired"] + records["trpo"] + records["sb3"])
+    explored = explorer.read_policies(book / "explorer" / "policies.js")
+    policy = home.smallest_policy(explored, GLANCE)
     return drawn | {
         "claims_summary": f"**{judge.summary(judged)}**",
         "claims_table": audit_tables.verdict_table(
@@ -242,15 +272,15 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "headlines": home.as_lines(
-            home.headlines(
-                judged, brief, policy["leaves"],
-                controls_table(records["controls"] + records["ablation"] + records["long"]),
-                samples_to_levels(records["repaired"] + records["trpo"]),
-            )
-        ),
+        "headlines": home.as_lines(home.headlines(judged, brief, policy["leaves"], effects, levels)),
+        "conclusion_stands": conclusion.chosen(found, conclusion.STANDS),
+        "conclusion_falls": conclusion.chosen(found, conclusion.FALLS),
+        "conclusion_sources": conclusion.sources(effects),
+        "conclusion_advice": conclusion.advice(levels, ends["repaired"], explored, generality()),
         "hero": home.hero(policy),
+        "explorer_story": explorer.story(explored),
         "clone": clone_text(repository),
+        "colab": colab_text(repository),
         "glance": glance_table(brief).myst(),
         "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,

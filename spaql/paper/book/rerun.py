@@ -2,7 +2,6 @@
 
 import ast
 import datetime
-import difflib
 import itertools
 import logging
 import sys
@@ -14,6 +13,7 @@ import pandas as pd
 from spaql.checks import MOST, check_integer, check_number, is_finite
 from spaql.paper.runs.provenance import repository
 from spaql.paper.studies import scale_changes
+from spaql.paper.terminal import did_you_mean, no_parameter
 from spaql.rules import check_rules
 
 try:
@@ -25,6 +25,9 @@ except ImportError as error:
 
 logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
 
+
+# Studies beside a notebook's own, by how the names of its parameters that belong to them begin.
+OTHERS = {"long_": "long", "trpo_": "trpo", "variant_": "variants", "sb3_": "sb3"}
 
 LEAST = {"agents of each cell of the ablation": 2}  # of parameters that need more than one, by their help
 
@@ -58,9 +61,7 @@ def find_notebook(name: str) -> Path:
     names = [known_path.stem for known_path in found or known]
     if found:
         raise Refused(f"{name!r} is the beginning of several notebooks: {', '.join(names)}")
-    near = difflib.get_close_matches(name, names, 1, 0.3)
-    hint = f"; did you mean {near[0]}?" if near else "."
-    raise Refused(f"there is no notebook {name!r}{hint} The notebooks: {', '.join(names)}")
+    raise Refused(f"there is no notebook {name!r}{did_you_mean(name, names, 0.3)} The notebooks: {', '.join(names)}")
 
 
 def declared_parameters(path: Path) -> dict[str, dict[str, Any]]:
@@ -113,7 +114,7 @@ def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
         raise Refused(f"parameter {name} must be {words}, not {value!r} ({like['help']})")
     try:
         if like["type"] == "int":
-            least = LEAST.get(like["help"], 1 if like["default"] > 0 and not name.startswith("trpo") else 0)
+            least = LEAST.get(like["help"], 1 if like["default"] > 0 and not name.startswith(("trpo_", "sb3_")) else 0)
             check_integer(name, value, least, at_most=2**63 - 1 if name == "seed" else MOST)
         if name == "rules":
             check_rules(value)
@@ -130,9 +131,7 @@ def check_parameters(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     declared = declared_parameters(path)
     for name in given:
         if name not in declared:
-            near = difflib.get_close_matches(name, declared, 1, 0.4)
-            hint = f"; did you mean {near[0]}?" if near else "."
-            raise Refused(f"{path.stem} has no parameter {name!r}{hint} It has {', '.join(declared)}")
+            raise Refused(no_parameter(path.stem, name, declared))
     return {name: check_parameter(name, value, declared[name]) for name, value in given.items()}
 
 
@@ -143,9 +142,11 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
     if study is None:
         raise Refused(f"{path.name} says no study in its metadata, so that no scale is known for it: leave --scale out")
     changed = {
+        prefix + name: value for prefix, other in OTHERS.items() for name, value in scale_changes(other, scale).items()
+    }
+    changed |= {
         name: list(value) if isinstance(value, tuple) else value for name, value in scale_changes(study, scale).items()
     }
-    changed |= {f"trpo_{name}": value for name, value in scale_changes("trpo", scale).items()}
     return {name: value for name, value in changed.items() if name in declared}
 
 

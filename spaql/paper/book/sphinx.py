@@ -1,10 +1,19 @@
 """The Sphinx extension of the book."""
 
+import html
+import json
+import re
+import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 from spaql.paper.book.icons import write_icons
-from spaql.paper.book.pages import substitutions
+from spaql.paper.book.links import notebook_in_roles
+from spaql.paper.book.pages import PICTURE, substitutions
+from spaql.paper.book.search import write_search
 
 
 def fill(app: Any, config: Any) -> None:
@@ -13,14 +22,43 @@ def fill(app: Any, config: Any) -> None:
 
 
 def link_repository(app: Any, config: Any) -> None:
-    """Show the buttons that need the repository's address, if _config.yml has it."""
-    if config.spaql_repository:
+    """Show the buttons that need the repository's address, if _config.yml has it; Colab reads from GitHub alone."""
+    address = config.spaql_repository
+    if address:
+        colab = {"colab_url": "https://colab.research.google.com"} if address.startswith("https://github.com/") else {}
         config.html_theme_options |= {
-            "repository_url": config.spaql_repository,
+            "repository_url": address,
+            "repository_branch": "main",
             "use_repository_button": True,
             "use_issues_button": True,
-            "launch_buttons": {"binderhub_url": "https://mybinder.org"},
+            "launch_buttons": {"binderhub_url": "https://mybinder.org"} | colab,
         }
+
+
+def prepare_notebook(app: Any, docname: str, source: list[str]) -> None:
+    """Give Sphinx the notebooks with its own roles in place of their plain links, and folded code that has a name."""
+    if app.env.doc2path(docname).endswith(".ipynb"):
+        source[0] = name_code(notebook_in_roles(source[0]))
+
+
+def name_code(text: str) -> str:
+    """Return a notebook whose folded code says what it makes: this figure, this table, these sentences, or the runs."""
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if "hide-input" not in cell["metadata"].get("tags", []):
+            continue
+        shown = "".join("".join(output.get("data", {}).get("text/markdown", "")) for output in cell["outputs"])
+        settings = cell["metadata"].setdefault("mystnb", {})
+        if "figure" in settings:
+            made = "this figure"
+        elif "{table}" in shown:
+            made = "this table"
+        elif shown and "import " not in "".join(cell["source"]):
+            made = "these sentences"
+        else:
+            made = "what follows"
+        settings |= {"code_prompt_show": f"The code of {made}", "code_prompt_hide": f"Hide the code of {made}"}
+    return json.dumps(notebook, ensure_ascii=False)
 
 
 def drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
@@ -33,10 +71,43 @@ def drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, An
         context[files] = [file for file in context[files] if not is_thebe(file)]
 
 
+def describe_page(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Tell machines what a page says, by its first paragraph, and which picture stands for it where it is shared."""
+    texts = [node.astext() for node in doctree.findall(nodes.paragraph)] if doctree is not None else []
+    text = textwrap.shorten(texts[0] if texts else app.config.html_title, 200, placeholder=" …")
+    picture = f"_static/{PICTURE}"
+    address = f"{app.config.html_baseurl}{picture}" if app.config.html_baseurl else context["pathto"](picture, True)
+    said = {"name": {"description": text}}
+    name = without_tags(context.get("title") or app.config.html_title)  # the page of the search has none
+    said["property"] = {"og:title": name, "og:description": text, "og:image": address, "og:type": "article"}
+    context["metatags"] = context.get("metatags", "") + "".join(
+        f'<meta {kind}="{name}" content="{html.escape(value)}" />\n'
+        for kind, pairs in said.items()
+        for name, value in pairs.items()
+    )
+
+
+def without_tags(text: str) -> str:
+    """Return a title without its tags."""
+    return html.unescape(re.sub("<[^>]+>", "", text))
+
+
+def keep_picture(app: Any, exception: Exception | None) -> None:
+    """Put the picture for sharing beside the pages."""
+    if exception is None and app.builder.name == "html":
+        shutil.copy(Path(app.srcdir) / "book" / "drawn" / PICTURE, Path(app.outdir) / "_static")
+
+
 def shrink_icons(app: Any, exception: Exception | None) -> None:
     """Leave only the icons that pages use."""
     if exception is None and app.builder.name == "html":
         write_icons(Path(app.outdir))
+
+
+def index_sections(app: Any, exception: Exception | None) -> None:
+    """Give the search page what it searches."""
+    if exception is None and app.builder.name == "html":
+        write_search(Path(app.outdir), (f"{name}.html" for name in sorted(app.env.found_docs)))
 
 
 def setup(app: Any) -> dict[str, bool]:
@@ -44,6 +115,10 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("spaql_repository", "", "html")
     app.connect("config-inited", fill)
     app.connect("config-inited", link_repository)
+    app.connect("source-read", prepare_notebook)
     app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", describe_page)
     app.connect("build-finished", shrink_icons)
+    app.connect("build-finished", keep_picture)
+    app.connect("build-finished", index_sections)
     return {"parallel_read_safe": True}

@@ -1,14 +1,20 @@
 """The figures of the audit: frames of `spaql.paper.audit` in, a matplotlib figure out."""
 
+import functools
+
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
-from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.audit.comparison import COUNTED
+from spaql.paper.figures.readings import COLOURS
+from spaql.paper.figures.style import legend_above, name_panel, new_figure, present
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
+from spaql.paper.tables.table import number
 from spaql.systems import title
 
 # Every verdict has a shape and a colour; the colours stay apart in grey.
@@ -18,6 +24,8 @@ MARKS = {
     UNDECIDED: ("D", "#e6b84a"),
     NOT_JUDGED: ("_", "#8c8c8c"),
 }
+
+FAR = 3.0  # half-widths of an interval from which a colour does not change
 
 HYPOTHESES = {  # torque, starts: colour, marker
     ("two-way", "independent"): ("#0072b2", "o"),
@@ -89,24 +97,73 @@ def bias(frame: pd.DataFrame) -> Figure:
 
 
 def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
-    """Show what each rule of the released program changes, as differences from the text's rules with 95 % intervals."""
+    """Show what each rule of the released program changes: a heatmap of differences from the text's rules.
+
+    Every cell has the difference with its 95 % interval, and its colour says how far it is from zero in half-widths of
+    that interval, so that beyond one the interval does not hold zero.  What is significant after Holm's correction is
+    bold.  A rule that an algorithm does not use leaves its cell empty.
+    """
     rows = frame[frame.quantity == quantity]
-    systems = list(dict.fromkeys(rows.system))
-    rules = [rule for rule in SWITCHES if rule in set(rows.rule)]
-    figure, grid = new_figure(1, len(systems), height=0.5 * len(rules) + 0.6, sharey=True)
+    half = (rows.high - rows.low) / 2
+    rows = rows.assign(distance=(rows.difference / half.where(half > 0)).fillna(0.0))
+    systems, rules = list(dict.fromkeys(rows.system)), [rule for rule in SWITCHES if rule in set(rows.rule)]
+    figure, grid = new_figure(1, len(systems), height=0.45 * len(rules) + 0.9, sharey=True)
     for axes, system in zip(grid[0], systems, strict=True):
         here = rows[rows.system == system]
-        axes.axvline(0, color="#555555", linewidth=1)
-        for shift, algorithm in zip((-0.22, 0, 0.22), LEARNERS, strict=True):
-            mine, style = here[here.algorithm == algorithm], STYLES[algorithm]
-            y = [rules.index(rule) + shift for rule in mine.rule]
-            bars = [mine.difference - mine.low, mine.high - mine.difference]
-            axes.errorbar(mine.difference, y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
-                          capsize=2, label=algorithm)  # fmt: skip
-        axes.set_yticks(range(len(rules)), [rule.replace("_", " ") for rule in rules])
-        axes.set(ylim=(len(rules) - 0.5, -0.5), xlabel=f"change of {quantity}")
-        axes.grid(visible=False, axis="y")
+        here = here.assign(text=in_cells(here))
+        learners = [name for name in LEARNERS if name in set(here.algorithm)]
+        distance, text, p = (
+            here.pivot(index="rule", columns="algorithm", values=name).reindex(index=rules, columns=learners)
+            for name in ("distance", "text", "p_holm")
+        )
+        sns.heatmap(distance, annot=text.fillna(""), fmt="", cmap=COLOURS, vmin=-FAR, vmax=FAR, cbar=False, ax=axes,
+                    linewidths=1, linecolor="white", annot_kws={"fontsize": 7.5, "color": "black"})  # fmt: skip
+        for label, significant in zip(axes.texts, (p < 0.05).to_numpy()[text.notna().to_numpy()], strict=True):
+            label.set_fontweight("bold" if significant else "normal")
+        axes.set(xlabel="", ylabel="")
+        axes.set_yticklabels([rule.replace("_", " ") for rule in rules], rotation=0)
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
         name_panel(axes, title(system))
+    scale = figure.colorbar(grid[0, 0].collections[0], ax=grid[0].tolist(), orientation="horizontal", shrink=0.6,
+                            aspect=40, pad=0.02, extend="both")  # fmt: skip
+    scale.set_label(f"change of {quantity}, in half-widths of its 95 % interval", fontsize=9)
+    scale.ax.tick_params(labelsize=8.5)
+    return figure
+
+
+def in_cells(rows: pd.DataFrame) -> list[str]:
+    """Return differences with their intervals below them, as text."""
+    shown = functools.partial(number, digits=0 if rows.difference.abs().max() >= 20 else 1)
+    return [
+        "none" if row.same else f"{shown(row.difference)}\n[{shown(row.low)}, {shown(row.high)}]"
+        for row in rows.itertuples()
+    ]
+
+
+def samples_reached(frame: pd.DataFrame) -> Figure:
+    """Show how many agents have reached a reward after how many samples, without the rollouts and with them.
+
+    Parameters
+    ----------
+    frame
+        From `spaql.paper.audit.comparison.samples_by_agent`.
+    """
+    reached = frame[np.isfinite(frame.samples)]
+    systems = list(dict.fromkeys(frame.system))
+    figure, grid = new_figure(len(systems), 2, height=2.3, sharey=True)
+    for row, system in zip(grid, systems, strict=True):
+        here = reached[reached.system == system]
+        for axes, counted, name in zip(row, COUNTED, ("of training alone", "with rollouts"), strict=True):
+            for algorithm in present(reached) or present(frame):
+                mine, style = here[(here.algorithm == algorithm) & (here.counted == counted)], STYLES[algorithm]
+                sns.ecdfplot(mine, x="samples", stat="count", ax=axes, color=style.colour, linestyle=style.line)
+                axes.plot([], [], color=style.colour, linestyle=style.line, label=algorithm)
+            ends = (here.samples.min() / 1.5, here.samples.max() * 1.5) if len(here) else (1e3, 1e6)
+            axes.set(xscale="log", xlim=ends, xlabel=f"samples {name}", ylabel="")
+        threshold = f"{frame[frame.system == system].threshold.iloc[0]:g}".replace("-", "−")
+        name_panel(row[0], f"{title(system)}, {threshold}")
+        row[0].set_ylabel("agents")
     legend_above(figure, grid[0, 0])
     return figure
 

@@ -33,8 +33,9 @@ from spaql.systems import Variable, episode_limit, make_env, system_of, title
 def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray) -> None:
     """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
     style = STYLES[algorithm]
+    faint = FAINT * min(1.0, 20 / len(values))  # of many agents each is fainter, lest they hide the others
     for keep, options in (
-        (thin(len(x), 60), {"units": "agent", "estimator": None, "alpha": FAINT, "linewidth": 0.5}),
+        (thin(len(x), 60), {"units": "agent", "estimator": None, "alpha": faint, "linewidth": 0.5}),
         (thin(len(x)), {"errorbar": paper_ends, "err_kws": {"alpha": BAND, "linewidth": 0}, "zorder": 3}
          | {"linestyle": style.line, "label": algorithm}),
     ):  # fmt: skip

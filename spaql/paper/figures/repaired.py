@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spaql.paper.audit.repaired import LEVELS, at_samples, samples_of
@@ -24,15 +25,21 @@ def sample_curves(records: Iterable[Record]) -> Figure:
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             if not group:
                 continue
-            first, last = (pick(samples_of(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
-            counts = np.unique(np.geomspace(first, last, 150).astype(int))
-            curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
+            curve_by_samples(axes, algorithm, group)
         axes.axhline(LEVELS[system][2], color="#888888", linewidth=0.8, zorder=1)
         axes.set(xscale="log", xlim=(1000, None), ylabel="reward")
         name_panel(axes, title(system))
     grid[-1, 0].set_xlabel("samples, all that the algorithm needs")
-    legend_above(figure, grid[0, 0])
+    legend_above(figure, *grid[:, 0])
     return figure
+
+
+def curve_by_samples(axes: Axes, algorithm: str, group: list[Record]) -> None:
+    """Draw what some agents earn against samples, from where all of them have a policy to where the first one ends."""
+    first, last = (pick(samples_of(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
+    counts = np.unique(np.geomspace(first, max(first + 1, last), 150).astype(int))
+    counts = counts[counts <= last]
+    curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
 
 
 def end_profiles(frame: pd.DataFrame) -> Figure:
@@ -46,7 +53,7 @@ def end_profiles(frame: pd.DataFrame) -> Figure:
         axes.set(xlabel="reward on fresh episodes")
         name_panel(axes, title(system))
     grid[0, 0].set_ylabel("share of agents at or above")
-    legend_above(figure, grid[0, 0])
+    legend_above(figure, *grid[0])
     return figure
 
 

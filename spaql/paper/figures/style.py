@@ -81,12 +81,12 @@ def label_column(column: np.ndarray, text: str) -> None:
     column[place].set_ylabel(text, y=-0.15 if rest else 0.5)
 
 
-def legend_above(figure: Figure, axes: Axes) -> None:
-    """Put the legend above the panels, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    widest = max(map(len, labels))
-    columns = min(len(labels), 2 if widest > 18 else 3 if len(labels) > 4 else 4)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6,
+def legend_above(figure: Figure, *panels: Axes) -> None:
+    """Put the legend of what is drawn in some panels above all of them, where it hides nothing."""
+    found = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    widest = max(map(len, found))
+    columns = min(len(found), 2 if widest > 18 else 3 if len(found) > 4 else 4)
+    figure.legend(found.values(), found, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6,
                   fontsize=FONT)  # fmt: skip
 
 

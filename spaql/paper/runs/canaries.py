@@ -44,6 +44,7 @@ CHANGES: dict[str, dict[str, Any]] = (  # what an agent may do otherwise than in
     {name: {"rules": rules} for name, rules in RULES.items()}
     | {name: {"rules": Rules(**{name: CHOICES[name][1]})} for name in DIFFERENCES}
     | {f"{name}={choice}": {"rules": Rules(**{name: choice})} for name in CONTROLLED for choice in CHOICES[name][1:]}
+    | {"reset=never": {"rules": Rules(reset="never")}}
     | {"initial=0": {"initial": 0.0}, "discount=0.9": {"discount": 0.9}}
 )
 

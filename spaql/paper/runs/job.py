@@ -40,6 +40,7 @@ class Job:
     record: bool = False  # keep an episode and the fresh rewards
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
     parameters: tuple[tuple[str, Any], ...] = ()  # others of the agent, by name, in the order of their names
+    looks: int = 0  # fresh episodes at each look at the policy while it trains; then `iterations` are thousand samples
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""

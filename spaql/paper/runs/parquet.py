@@ -39,6 +39,7 @@ JOB = {
     "record": pa.bool_(),
     "starts": pa.string(),
     "parameters": pa.string(),  # JSON
+    "looks": pa.int64(),
 }
 
 HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}

@@ -1,6 +1,7 @@
 """Running agents: on threads of one machine, on processes for TRPO, or on a Dask cluster."""
 
 import dataclasses
+import errno
 import functools
 import logging
 import os
@@ -191,7 +192,15 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
     missing: list[Job] = []
     stale: Counter[tuple[str, str]] = Counter()
     packed = read_packed(store, wanted)
+    if store.exists() and not store.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(store))
+    lost = [job for job in wanted if job not in packed and not record_path(store, job).exists()]
+    packed |= read_packed(store, lost)  # they may have been packed meanwhile
+    absent = set(lost) - packed.keys()
     for job in wanted:
+        if job in absent:
+            missing.append(job)
+            continue
         try:
             records[job] = load_record(store, job, packed)
             continue
@@ -220,7 +229,7 @@ def compute_here(job: Job) -> tuple[Record, dict]:
         from spaql.paper.runs import sb3
 
         record = sb3.compute_sb3(job)
-    elif job.algorithm in REPAIRED:
+    elif job.algorithm in REPAIRED or job.looks:
         record = compute_checkpoints(job)
     else:
         try:

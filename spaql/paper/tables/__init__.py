@@ -1,7 +1,7 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
 from spaql.paper.tables import audit, learned, readings
-from spaql.paper.tables.download import curves_frame, download, episodes_frame, summary_frame
+from spaql.paper.tables.download import curves_frame, download, episodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -26,6 +26,7 @@ __all__ = [
     "readings",
     "results_table",
     "scale_note",
+    "sizes_frame",
     "solved_table",
     "spread",
     "summary_frame",

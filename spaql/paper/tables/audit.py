@@ -69,9 +69,9 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for _, row in frame.iterrows():
         solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} and {row.solved_fresh:.0f} of {row.agents}"
         rows.append(
-            {"system": title(row.system), "": row.algorithm, "N": str(row.N)}
+            {"system": title(row.system), "algorithm": row.algorithm, "N": str(row.N)}
             | {column: interval_of(row, column) for column in ("reported", "fresh", "bias")}
-            | {"solved, reported and fresh": solved}
+            | {"agents that solve it, reported and fresh": solved}
         )
     return Table(pd.DataFrame(rows), caption, name)
 
@@ -91,9 +91,9 @@ def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "torque": row.torque,
             "starts": row.starts,
             "mean": interval_of(row, "mean"),
-            "as far out": f"{100 * row.mean_fits:.0f} %",
+            "as extreme as the paper's mean": f"{100 * row.mean_fits:.0f} %",
             "half-interval": interval_of(row, "half"),
-            "as far out ": f"{100 * row.half_fits:.0f} %",
+            "as extreme as the paper's half-interval": f"{100 * row.half_fits:.0f} %",
         }
         for _, row in frame.iterrows()
     ]
@@ -113,7 +113,7 @@ def explanations_table(frame: pd.DataFrame, verdicts: pd.DataFrame, caption: str
             "N": str(row.N),
             "ours": interval_of(row, "ours"),
             "p": small(row.p),
-            "p, one more agent": small(row.p_shared),
+            "p as one more agent": small(row.p_shared),
         }
         for _, row in frame[frame.id.isin(numbers.index)].iterrows()
     ]
@@ -129,9 +129,9 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             continue
         counted = {row.counted: interval_of(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "reward": number(threshold, 0), "": algorithm}
+            {"system": title(system), "reward": number(threshold, 0), "algorithm": algorithm}
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
-            | {"training": counted["training"], "everything": counted["all"]}
+            | {"samples of training": counted["training"], "all samples": counted["all"]}
         )
     return Table(pd.DataFrame(rows), caption, name)
 
@@ -142,9 +142,10 @@ def budget_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
         both = {row.counted: row for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "": algorithm}
-            | {"training": interval_of(both["training"], "rewards"), "everything": interval_of(both["all"], "rewards")}
-            | {"K": number(both["all"].iterations, 0)}
+            {"system": title(system), "algorithm": algorithm}
+            | {"training counted": interval_of(both["training"], "rewards")}
+            | {"everything counted": interval_of(both["all"], "rewards")}
+            | {"iterations K": number(both["all"].iterations, 0)}
         )
     return Table(pd.DataFrame(rows), caption, name)
 

@@ -1,7 +1,7 @@
 """The data of figures, to take away: a link that holds the file itself, so that it works from a disk, too."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,15 @@ from IPython.display import Markdown
 from spaql.paper.figures.style import thin
 from spaql.paper.runs.job import Record
 from spaql.policies.interval import paper_interval
+from spaql.policies.simplify import Size
 
 
-def download(frame: pd.DataFrame, name: str) -> Markdown:
-    """Return a link to a frame as a CSV file."""
+def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
+    """Return a link to a frame as a CSV file: the data of this figure, or of something else."""
     text = frame.to_csv(index=False, float_format="%.6g")
     held = base64.b64encode(text.encode()).decode()
     return Markdown(
-        f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">The data of this figure (CSV)</a>'
+        f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">The data of this {of} (CSV)</a>'
     )
 
 
@@ -39,6 +40,17 @@ def curves_frame(histories: pd.DataFrame) -> pd.DataFrame:
     shown = {count: set(thin(int(count)) + 1) for count in last.unique()}
     kept = np.array([i in shown[count] for i, count in zip(histories.iteration, last, strict=True)])
     return summary_frame(histories[kept], ["algorithm", "iteration"], ["rewards", "arms", "steps"])
+
+
+def sizes_frame(curves: Mapping[str, Iterable[Size]]) -> pd.DataFrame:
+    """Return the trade-offs of size and return as a frame with one row per tree."""
+    return pd.DataFrame(
+        [
+            {"algorithm": name, "leaves": size.leaves, "return": size.mean, "low": size.low, "high": size.high}
+            for name, curve in curves.items()
+            for size in curve
+        ]
+    )
 
 
 def episodes_frame(records: Mapping[str, Record]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
 from spaql.paper.studies import LEARNERS
-from spaql.paper.tables.audit import small
+from spaql.paper.tables.audit import interval_of, small
 from spaql.paper.tables.table import Table, between, number
 from spaql.policies.interval import Interval, paper_interval
 from spaql.systems import title
@@ -18,11 +18,11 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
         rows.append(
-            {"change": control, "system": title(system), "": algorithm}
+            {"change": control, "system": title(system), "algorithm": algorithm}
             | {"reported": number(both["rewards"].changed, 0)}
-            | {"fresh": between(Interval(fresh.changed, fresh.changed_low, fresh.changed_high), 0)}
+            | {"fresh": interval_of(fresh, "changed", 0)}
             | {"difference": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
-            | {"Holm p": small(fresh.p_holm), "gain left": percent(fresh)}
+            | {"p (Holm)": small(fresh.p_holm), "gain that is left": percent(fresh)}
         )
     return Table(pd.DataFrame(rows), caption, name)
 
@@ -39,7 +39,9 @@ def gain_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def percent(row: pd.Series) -> str:
-    """Return which share of a gain is left, with its interval, as text."""
+    """Return which share of a gain is left, with its interval, as text; a dash where there is no gain."""
+    if np.isnan(row.share):
+        return "–"
     return f"{between(Interval(100 * row.share, 100 * row.share_low, 100 * row.share_high), 0)} %"
 
 
@@ -55,7 +57,7 @@ def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     rows = [
         {
             "system": title(system),
-            "": algorithm,
+            "algorithm": algorithm,
             "agents": str(len(cell)),
             "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
             "largest distance from the law": f"{cell.law.max():.2g}",
@@ -71,7 +73,7 @@ def prediction_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     rows = [
         {
             "system": title(system),
-            "": algorithm,
+            "algorithm": algorithm,
             "rank correlation": between(paper_interval(cell.rho.dropna()), 2) if cell.rho.notna().any() else "",
             "mean Q": number(cell.mean_q.mean(), 1),
             "mean return": number(cell.mean_return.mean(), 1),
@@ -89,7 +91,7 @@ def lasting_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         reached = {f"{length:,} steps": share(cell[f"reach_{length}"]) for length in LENGTHS}
         failed = cell.cart_later + cell.pole_later
         rows.append(
-            {"": algorithm}
+            {"algorithm": algorithm}
             | reached
             | {"ends after 200 steps": share(failed), "of these the cart left": share(cell.cart_later / failed)}
         )

@@ -1,13 +1,16 @@
 """The tables of SPAQL-R: frames of `spaql.paper.audit.repaired` in, tables of the book out."""
 
 import json
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from spaql.agent import Agent
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
 from spaql.policies.interval import Interval
+from spaql.policies.simplify import Simplified
 from spaql.systems import title
 
 
@@ -15,24 +18,54 @@ def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the mean reward of each algorithm after some numbers of samples."""
     rows = []
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
-        row = {"system": title(system), "": algorithm}
+        row = {"system": title(system), "algorithm": algorithm}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
-            digits = 0 if abs(found.mean) >= 300 else 1
-            row[f"{found.samples:,}"] = plus_minus(found.mean, found.mean_high - found.mean, digits)
+            row[f"{found.samples:,}"] = with_half(found.mean, found.mean_high)
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
+
+
+def with_half(mean: float, high: float) -> str:
+    """Return a mean reward with its half-interval as text, without decimals if it is large."""
+    return plus_minus(mean, high - mean, 0 if abs(mean) >= 300 else 1)
 
 
 def levels_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return after how many samples each algorithm reaches each level of one system, and from where on it stays."""
     rows = []
     for algorithm, cell in frame.groupby("algorithm", sort=False):
-        row = {"": algorithm, "agents": str(cell.agents.max())}
+        row = {"algorithm": algorithm, "agents": str(cell.agents.max())}
         for found in cell.itertuples(index=False):
             row[number(found.level, 0)] = f"{thousands(found.first)}; {thousands(found.stays)}"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
+
+
+def ladder_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what each rung from SPAQL to SPAQL-R earns on each system, and after how many samples."""
+    rows: dict[str, dict[str, str]] = {}
+    for found in frame.itertuples(index=False):
+        row = rows.setdefault(found.rung, {"one change more": found.rung})
+        row[title(found.system)] = with_half(found.reward, found.reward_high)
+        row[f"{title(found.system)}, samples"] = f"{found.samples:,.0f}"
+    return Table(pd.DataFrame(list(rows.values())).fillna("–"), caption, name)
+
+
+def best_trees_table(rows: Iterable[tuple[str, Agent, Simplified]], caption: str, name: str) -> Table:
+    """Return how large the policies of agents are, and what their exact and their small trees earn."""
+    found = [
+        {
+            "system": title(system),
+            "cells": f"{len(agent.policy.cells().best):,}",
+            "exact": f"{simple.full.leaves:,}",
+            "return": between(simple.full_fresh),
+            "small": f"{simple.tree.leaves:,}",
+            "its return": between(simple.fresh),
+        }
+        for system, agent, simple in rows
+    ]
+    return Table(pd.DataFrame(found), caption, name)
 
 
 def thousands(samples: float) -> str:
@@ -51,8 +84,8 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "SPAQL-R": number(row.ours, 1),
             "theirs": number(row.theirs, 1),
             "difference": between(Interval(row.difference, row.low, row.high)),
-            "Welch": p_value(row.p),
-            "improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
+            "Welch's test": p_value(row.p),
+            "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }
         for row in frame.itertuples(index=False)
     ]
@@ -66,7 +99,7 @@ def search_table(caption: str, name: str) -> Table:
     frame["end"] = frame.rewards.str[-1]
     rows = [
         {"system": title(system), "trials": str(len(cell)), "agents": str(cell.agents.sum())}
-        | {"median end": number(cell.end.median(), 1), "best end": number(cell.end.max(), 1)}
+        | {"median of the ends": number(cell.end.median(), 1), "best end": number(cell.end.max(), 1)}
         for system, cell in frame.groupby("system", sort=False)
     ]
     return Table(pd.DataFrame(rows), caption, name)

@@ -129,9 +129,9 @@ def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                     "algorithm": algorithm,
                     "reward": in_bold(spread(mine.rewards, 1), algorithm in bold["rewards"]),
                     "fresh": in_bold(spread(mine.fresh, 1), algorithm in bold["fresh"]),
-                    "fresh, no noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
-                    "training": number(mine.steps.mean() / 1000, 0),
-                    "rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
+                    "fresh, without noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
+                    "thousand samples in training": number(mine.steps.mean() / 1000, 0),
+                    "thousand samples in rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
                 }
             )
     return Table(pd.DataFrame(rows), caption, name)
@@ -167,10 +167,10 @@ def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                 "algorithm": algorithm,
                 "mean reward": number(effect.means.mean(), 1),
                 "spread over ξ": number(effect.spread, 1),
-                "by chance": number(effect.chance, 1),
+                "expected by chance": number(effect.chance, 1),
                 "p": p_value(effect.p).removeprefix("p = ").removeprefix("p "),
                 "best ξ": f"{best:g}",
-                "reward at it": number(effect.means[best], 1),
+                "reward at best ξ": number(effect.means[best], 1),
             }
         )
     return Table(pd.DataFrame(rows), caption, name)
@@ -204,15 +204,28 @@ def parameter_table(plan: XiStudy | LongRuns, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows, columns=["parameter", "value"]).astype(str), caption, name)
 
 
-def scale_note(records: Iterable[Record]) -> Markdown:
-    """Say whether these are the paper's runs or others."""
+def scale_note(records: Iterable[Record], published: str = "") -> Markdown:
+    """Say whether these are the paper's runs or others.
+
+    Parameters
+    ----------
+    records
+        The agents of a page.
+    published
+        What the page shows of the published runs whatever else it runs, as "verdicts and findings".
+    """
     records = list(records)
     scale = scale_of(record.job for record in records)
     agents = f"{len(records):,} agents"
     if scale == "paper":
         return Markdown(f"> This page is computed from {agents}: as many as in the paper, trained for as long.")
     known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
-    return Markdown(f"> **Not the paper's runs**: {agents} with {known}. Nothing below is a verdict on the paper.")
+    kept = (
+        f"No verdict on the paper is made from them: the {published} below are those of the published runs."
+        if published
+        else 'Nothing below is a verdict on the paper, and what is said of "the published run" is not about these.'
+    )
+    return Markdown(f"> **Not the paper's runs**: {agents} with {known}. {kept}")
 
 
 def enumerate_values(values: Iterable) -> str:

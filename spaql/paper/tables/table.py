@@ -1,6 +1,8 @@
 """A table with its caption, and numbers as text."""
 
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -21,7 +23,7 @@ class Table:
         self.filtered = filtered  # a reader can choose rows, see filter.js
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        html = self.frame.to_html(index=False, border=0)
+        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", self.frame.to_html(index=False, border=0))
         return {
             "text/markdown": self.myst(),
             "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
@@ -33,12 +35,19 @@ class Table:
         """Return the table as the book reads it."""
         rows = self.frame.to_markdown(index=False, disable_numparse=True)
         kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
+        columns = self.frame.shape[1]
+        kind += (" many" if columns >= 8 else "") + (" most" if columns >= 12 else "")  # which are set smaller
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
 
 
+def listed(parts: Sequence[str]) -> str:
+    """Return parts of a sentence as one: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "none"
+
+
 def number(value: float, digits: int = 2) -> str:
-    """Return a number as text, with a proper minus sign and thousands apart."""
-    return f"{value:,.{digits}f}".replace("-", "−")
+    """Return a number as text, with a proper minus sign, none before a zero, and thousands apart."""
+    return f"{value:z,.{digits}f}".replace("-", "−")
 
 
 def plus_minus(mean: float, half: float, digits: int = 2) -> str:

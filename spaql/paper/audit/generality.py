@@ -1,0 +1,155 @@
+"""Whether the conclusions travel: each of generality.toml on each system, judged as the claims are.
+
+A cell is a claim of the audit's kinds "order" or "mean" (see `judge`), from whole groups of stored agents.  It holds or
+differs if that is shown at the 5 % level after Holm's correction over the systems of the same conclusion.  On the
+paper's systems these are its long runs, TRPO's and SPAQL-R's; on the others the agents of `OTHER_SYSTEMS`.
+"""
+
+import dataclasses
+import functools
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.audit.claims import Claim
+from spaql.paper.audit.groups import Group, Key, better_policy, load_groups
+from spaql.paper.audit.judge import Judged, decide, measure
+from spaql.paper.runs.job import Record
+from spaql.paper.runs.provenance import TRPO
+from spaql.paper.studies import BOTH, OTHER_SYSTEMS
+from spaql.systems import solved_at
+
+SYSTEMS = (*BOTH, *OTHER_SYSTEMS.xis)
+
+NOT_ASKED = "does not apply"  # nothing says when the task is solved
+
+STUDIES = {"SPAQL-R": "repaired"} | dict.fromkeys(TRPO, "trpo")  # of the paper's systems; the long runs for the others
+
+
+@dataclasses.dataclass(frozen=True)
+class Conclusion:
+    """What should be so on every system; generality.toml says what the fields mean."""
+
+    id: str
+    statement: str
+    whose: str  # the paper's, or ours
+    ahead: str
+    column: str
+    said: Sequence[str]
+    below: Sequence[str] = ()
+
+
+@functools.cache
+def load_conclusions() -> tuple[Conclusion, ...]:
+    """Return the conclusions, as they stand in generality.toml."""
+    text = Path(__file__).with_name("generality.toml").read_text(encoding="utf-8")
+    return tuple(Conclusion(**row) for row in tomllib.loads(text)["conclusion"])
+
+
+def group_name(system: str, algorithm: str) -> str:
+    """Return what a claim calls the agents of an algorithm on a system."""
+    study = STUDIES.get(algorithm, "long") if system in BOTH else "systems"
+    return f"{study}, {system}, {algorithm}"
+
+
+def asked_of(conclusion: Conclusion, system: str) -> Claim | None:
+    """Return a conclusion as a claim on one system, or None if it cannot be asked there."""
+    claim = Claim(
+        id=f"{conclusion.id}, {system}",
+        place=conclusion.id,
+        statement=conclusion.statement,
+        kind="order",
+        group=group_name(system, conclusion.ahead),
+        below=[group_name(system, name) for name in conclusion.below],
+        column=conclusion.column,
+    )
+    if conclusion.below:
+        return claim
+    threshold = solved_at(system)
+    return None if threshold is None else dataclasses.replace(claim, kind="mean", range=(threshold, np.inf))
+
+
+def generality(store: str | os.PathLike | None = None, systems: Sequence[str] = SYSTEMS) -> pd.DataFrame:
+    """Return every conclusion on every system with its verdict, one row per cell, from stored results.
+
+    Parameters
+    ----------
+    store
+        The folder of stored results; the repository's if not given.
+    systems
+        Which systems.
+
+    Returns
+    -------
+    frame
+        Columns id, statement, whose, system, `said` (whether the paper, or our chapter, says so of this system); `ours`
+        with `low` and `high`, the difference from the nearest of those that should be below, or the mean return, with
+        its 95 % interval; `p_for` and `p_against`, corrected; `verdict`.
+    """
+    return judge_cells(load_groups(store, ("long", "trpo", "repaired", "systems")), systems)
+
+
+def judge_cells(groups: Mapping[Key, Group], systems: Sequence[str] = SYSTEMS) -> pd.DataFrame:
+    """Return the frame of `generality` from these groups."""
+    cells = [(one, system, asked_of(one, system)) for one in load_conclusions() for system in systems]
+    stored = {", ".join(key[:3]) for key in groups}
+    claims = [claim for _, _, claim in cells if claim is not None and {claim.group, *claim.below} <= stored]
+    judged = decide(claims, measure(claims, groups))
+    rows = []
+    for conclusion, system, claim in cells:
+        found = judged.get(claim.id, Judged(None)) if claim else None
+        ours = found.found.ours if found and found.found else (np.nan,) * 3
+        rows.append(
+            {name: getattr(conclusion, name) for name in ("id", "statement", "whose")}
+            | {"system": system, "said": system in conclusion.said}
+            | dict(zip(("ours", "low", "high"), ours, strict=True))
+            | {"p_for": found.p_for if found else np.nan, "p_against": found.p_against if found else np.nan}
+            | {"verdict": found.verdict if found else NOT_ASKED}
+        )
+    return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ξ
+
+
+def xi_means(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the mean return on fresh episodes of each learner on each system with each ξ."""
+    rows = [
+        {name: getattr(record.job, name) for name in ("system", "algorithm", "xi")} | {"fresh": record.fresh[0]}
+        for record in records
+        if record.job.algorithm != "Random"
+    ]
+    return pd.DataFrame(rows).groupby(["system", "algorithm", "xi"], sort=False).fresh.mean().reset_index()
+
+
+def chosen_xis(means: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the ξ with the highest mean for each learner on each system; of equal ones the smallest."""
+    best = means.sort_values(["fresh", "xi"], ascending=[False, True], kind="stable")
+    best = best.groupby(["system", "algorithm"], sort=False).xi.first()
+    return {
+        system: {name: float(best[system, name]) for name in dict.fromkeys(means.algorithm)}
+        for system in dict.fromkeys(means.system)
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The goal
+
+# The most that a policy earns which never comes to the goal.
+WITHOUT_GOAL = {"MountainCar-v0": -200.0, "MountainCarContinuous-v0": 0.0, "Acrobot-v1": -500.0}
+
+
+def goal_counts(records: Iterable[Record]) -> pd.DataFrame:
+    """Return how many agents of each algorithm end with a policy that comes to the goal, and how many solve it."""
+    rows = [
+        {"system": record.job.system, "algorithm": record.job.algorithm, "agents": 1}
+        | {"reach": better_policy(record) > WITHOUT_GOAL.get(record.job.system, -np.inf)}
+        | {"solve": better_policy(record) >= (solved_at(record.job.system) or np.inf)}
+        for record in records
+    ]
+    return pd.DataFrame(rows).groupby(["system", "algorithm"], sort=False).sum().reset_index()
