@@ -42,6 +42,16 @@ def test_the_canaries_of_this_machine_are_stored_with_the_versions_of_the_number
         assert all(re.fullmatch("[0-9a-f]{16}", digest) for known in stored[kind].values() for digest in known.values())
 
 
+def test_a_tables_canary_is_the_same_where_numpys_arctanh_ends_in_another_digit(monkeypatch):
+    system = "CartPole-v0"
+    policy = canaries.train_canary("SPAQL", system, "paper").policy
+    before, exact = canaries.table_digest(policy, system), np.arctanh
+    monkeypatch.setattr(np, "arctanh", lambda x: np.nextafter(exact(x), 0.0))
+    assert canaries.table_digest(policy, system) == before
+    monkeypatch.setattr(np, "arctanh", lambda x: exact(x) * (1.0 + 1e-9))
+    assert canaries.table_digest(policy, system) != before
+
+
 def test_a_changed_number_a_new_key_and_another_version(tmp_path, monkeypatch):
     digests = {"one": "a", "two": "b"}
     monkeypatch.setattr(canaries, "agent_canaries", lambda: {name: lambda d=d: d for name, d in digests.items()})

@@ -109,9 +109,14 @@ def tree_digest(policy: Policy, system: str) -> str:
 
 
 def table_digest(policy: Policy, system: str) -> str:
-    """Return a hash of the numbers in a policy's tables."""
+    """Return a hash of the numbers in a policy's tables, to twelve digits.
+
+    Their bounds are for reading and come from NumPy's arctanh, whose last digit depends on the processor's instructions
+    where all that the platform key is made of does not.
+    """
     options = itertools.product((True, False), repeat=2)
-    return digest(policy.table(*option).select_dtypes("number").to_numpy(float) for option in options)
+    tables = [policy.table(*option).select_dtypes("number").to_numpy(float) for option in options]
+    return digest(np.array([float(f"{x:.12g}") for x in table.flat]) for table in tables)
 
 
 def episodes_digest(policy: Policy, system: str) -> str:
