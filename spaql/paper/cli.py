@@ -10,7 +10,7 @@ from pathlib import Path
 from spaql import __version__
 from spaql.paper.terminal import one_sentence, speak_plainly
 
-STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls",
+STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls", "further",
            "repaired", "variants", "sb3", "systems-xi", "systems")  # fmt: skip
 
 

@@ -247,6 +247,18 @@ ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ st
 )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Further:
+    """More agents of the ablation and of the controls, and of the text's runs that they are compared with.
+
+    They are for our own questions, which the paper's number of agents leaves open; of each only the end is kept.
+    """
+
+    ablation: Ablation
+    controls: "ControlStudy"
+    agents: int  # of each cell, with those of the other studies
+
+
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """One way to read what the paper ran on Pendulum; the defaults are the text's.
@@ -392,11 +404,18 @@ CONTROL_STUDY = ControlStudy(
     agents=10,
 )
 
+FURTHER = Further(ablation=ABLATION, controls=CONTROL_STUDY, agents=100)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
-Plan = Study | Ablation | ReadingsStudy | ControlStudy | Checkpointed | OtherSystems
+Plan = Study | Ablation | ReadingsStudy | ControlStudy | Further | Checkpointed | OtherSystems
 
+
+QUICK_ABLATION = dataclasses.replace(ABLATION, agents=10, iterations=1000)
+QUICK_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000)
+SMOKE_ABLATION = dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20)
+SMOKE_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20)
 
 SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
@@ -406,6 +425,7 @@ SCALES: dict[str, dict[str, Plan]] = {
         "ablation": ABLATION,
         "readings": READINGS_STUDY,
         "controls": CONTROL_STUDY,
+        "further": FURTHER,
         "repaired": REPAIRED_RUNS,
         "variants": VARIANT_RUNS,
         "sb3": SB3_RUNS,
@@ -416,9 +436,10 @@ SCALES: dict[str, dict[str, Plan]] = {
         "xi": dataclasses.replace(XI_STUDY, agents=10),
         "long": dataclasses.replace(LONG_RUNS, agents=10, iterations=1000),
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
-        "ablation": dataclasses.replace(ABLATION, agents=10, iterations=1000),
+        "ablation": QUICK_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
-        "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
+        "controls": QUICK_CONTROLS,
+        "further": Further(ablation=QUICK_ABLATION, controls=QUICK_CONTROLS, agents=20),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
@@ -429,9 +450,10 @@ SCALES: dict[str, dict[str, Plan]] = {
         "xi": dataclasses.replace(XI_STUDY, agents=2, iterations=4, xis=(0, 4, 160), fresh=20),
         "long": dataclasses.replace(LONG_RUNS, agents=2, iterations=10, fresh=20),
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
-        "ablation": dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20),
+        "ablation": SMOKE_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
-        "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
+        "controls": SMOKE_CONTROLS,
+        "further": Further(ablation=SMOKE_ABLATION, controls=SMOKE_CONTROLS, agents=3),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=1, evaluations=5, fresh=20),
@@ -457,7 +479,7 @@ def paper_jobs(study: str, scale: str = "paper", seed: int = SEED) -> list[Job]:
     """Return the agents of a study.
 
     The studies are "xi" and "long" (with the Random baseline), "trpo", "ablation", "readings",
-    "controls", "repaired", "variants", "sb3", "systems-xi" and "systems".
+    "controls", "further", "repaired", "variants", "sb3", "systems-xi" and "systems".
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
@@ -482,6 +504,8 @@ def planned_jobs(study: str, scale: str, seed: int) -> tuple[Job, ...]:
         return tuple(job for job in jobs if job not in known)
     if isinstance(plan, ControlStudy):
         return tuple(job for part in plan.parts for job in control_jobs(plan, part, seed))
+    if isinstance(plan, Further):
+        return tuple(planned_further(plan, seed))
     return tuple(study_jobs(plan, seed))
 
 
@@ -608,6 +632,49 @@ def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
             **dict(control.parameters),
         )
     return jobs
+
+
+def is_long(job: Job) -> bool:
+    """Return whether a job has the ξ and N of the paper's long runs, whatever its rules."""
+    xis, evaluations = LONG_RUNS.xis.get(job.system, {}), LONG_RUNS.evaluations.get(job.system)
+    return xis.get(job.algorithm) == job.xi and job.evaluations == evaluations
+
+
+def text_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
+    """Return the agents under the text's rules that these are compared with, so many of each group.
+
+    They are the long runs' where N is the paper's; groups that are among the given jobs are left out, and so are those
+    of systems that the paper does not have.
+    """
+    jobs, text = list(jobs), Control()
+    groups = {
+        dataclasses.replace(job.group(), record=is_long(job), rules=text.rules, parameters=text.parameters)
+        for job in jobs
+        if job.system in LONG_RUNS.systems
+    }
+    wanted = sorted(groups - {job.group() for job in jobs}, key=Job.identity)
+    return [dataclasses.replace(group, agent=agent) for group in wanted for agent in range(agents)]
+
+
+def further_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
+    """Return what brings each group of these agents to so many; of those only the end is kept."""
+    groups: dict[Job, int] = {}
+    for job in jobs:
+        groups[job.group()] = max(groups.get(job.group(), 0), job.agent + 1)
+    return [
+        dataclasses.replace(group, agent=agent, record=False, brief=True)
+        for group, known in groups.items()
+        for agent in range(known, agents)
+    ]
+
+
+def planned_further(plan: Further, seed: int) -> list[Job]:
+    """Return the further agents of the ablation and the controls, and of the text's runs beside them."""
+    controls = [job for part in plan.controls.parts for job in control_jobs(plan.controls, part, seed)]
+    jobs = []
+    for own in (ablation_jobs(plan.ablation, seed), controls):
+        jobs += further_jobs(own + text_jobs(own, plan.ablation.agents), plan.agents)
+    return list(dict.fromkeys(jobs))
 
 
 @functools.cache

@@ -27,7 +27,7 @@ from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
 from spaql.policies.play import world_of
 from spaql.rules import DIFFERENCES, HISTORY
 from spaql.spaces import make_space
@@ -97,7 +97,7 @@ def test_the_heatmap_says_what_the_table_has():
 
 def test_the_declared_ablation_covers_what_the_frames_need():
     jobs = paper_jobs("ablation")
-    switched = {(job.system, job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if ablation.is_long(job)}
+    switched = {(job.system, job.algorithm, ablation.RULE_NAMES[job.rules]) for job in jobs if is_long(job)}
     for system in ("Pendulum-v1", "CartPole-v0"):
         for algorithm, rules in (("AQL", 3), ("SPAQL", 6), ("SPAQL-TS", 7)):
             assert len({cell for cell in switched if cell[:2] == (system, algorithm)}) == rules

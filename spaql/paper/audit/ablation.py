@@ -11,18 +11,12 @@ from scipy import stats
 from spaql.paper.audit.claims import load_claims
 from spaql.paper.audit.groups import grouped, spell
 from spaql.paper.audit.measures import count_reached, summary_p, two_sided
-from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.job import Record
 from spaql.paper.statistics import bootstrap_interval, paired_holm
-from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, paper_jobs
+from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
 from spaql.policies.interval import paper_interval
 
 RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
-
-
-def is_long(job: Job) -> bool:
-    """Return whether a job has the ξ and N of the paper's long runs, whatever its rules."""
-    xis, evaluations = LONG_RUNS.xis.get(job.system, {}), LONG_RUNS.evaluations.get(job.system)
-    return xis.get(job.algorithm) == job.xi and job.evaluations == evaluations
 
 
 def ablation_table(records: Iterable[Record]) -> pd.DataFrame:

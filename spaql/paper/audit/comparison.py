@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.ablation import RULE_NAMES, is_long
+from spaql.paper.audit.ablation import RULE_NAMES
 from spaql.paper.audit.groups import BUDGET, KEPT_BEST, Group, grouped, spell
 from spaql.paper.audit.measures import first_crossing, lasting_crossing
 from spaql.paper.frames import histories
@@ -18,7 +18,7 @@ from spaql.paper.statistics import (
     probability_of_improvement,
     samples_to_reach,
 )
-from spaql.paper.studies import LEARNERS
+from spaql.paper.studies import LEARNERS, is_long
 from spaql.policies.interval import Interval
 
 # The systems that TRPO ran on, and the rewards on the way to what the algorithms end with there: the last one of

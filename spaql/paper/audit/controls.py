@@ -1,6 +1,5 @@
 """What each part of the algorithm is worth: the long runs with one part changed, beside the same seeds unchanged."""
 
-import dataclasses
 import functools
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.ablation import is_long
 from spaql.paper.audit.groups import Group, MissingError, grouped, spell
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval
-from spaql.paper.studies import CONTROL_STUDY, CONTROLS, LEARNERS, Control, paper_jobs
+from spaql.paper.studies import CONTROL_STUDY, CONTROLS, LEARNERS, Control, paper_jobs, text_jobs
 from spaql.policies.interval import Interval, paper_interval
 
 CONTROL_NAMES = {control: name for name, control in CONTROLS.items()}
@@ -119,17 +117,3 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
         if cell.algorithm == "SPAQL" and cell.control in ("text", "last kept")
     ]
     return pd.DataFrame(rows).sort_values(["system", "kept", "N"], ignore_index=True)
-
-
-def text_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
-    """Return the agents under the text's rules that these are compared with, so many of each group.
-
-    They are the long runs' where N is the paper's; groups that are among the given jobs are left out.
-    """
-    jobs, text = list(jobs), Control()
-    groups = {
-        dataclasses.replace(job.group(), record=is_long(job), rules=text.rules, parameters=text.parameters)
-        for job in jobs
-    }
-    wanted = sorted(groups - {job.group() for job in jobs}, key=Job.identity)
-    return [dataclasses.replace(group, agent=agent) for group in wanted for agent in range(agents)]

@@ -41,6 +41,7 @@ class Job:
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
     parameters: tuple[tuple[str, Any], ...] = ()  # others of the agent, by name, in the order of their names
     looks: int = 0  # fresh episodes at each look at the policy while it trains; then `iterations` are thousand samples
+    brief: bool = False  # keep the training as a single entry of the history: how it ended, and the samples it took
 
     def named(self) -> dict[str, Any]:
         """Return the fields by name as plain data, without those that have their defaults."""
@@ -139,12 +140,23 @@ def compute(job: Job) -> Record:
     rewards = agent.evaluate(job.fresh, seed=replay)
     return Record(
         job=job,
-        history=np.asarray(agent.history, HISTORY),
+        history=history_of(agent, job.brief),
         fresh=np.array([rewards.mean(), rewards.std()]),
         rewards=rewards.astype(np.float32) if job.record else np.zeros(0, np.float32),
         episode=record_episode(agent, job.system, recording) if job.record else {},
         wall=time.perf_counter() - before,
     )
+
+
+def history_of(agent: Agent, brief: bool) -> np.ndarray:
+    """Return an agent's history, or one entry for all of it: how the training ended, and the samples it took."""
+    history = np.asarray(agent.history, HISTORY)
+    if not brief:
+        return history
+    last = history[-1:].copy()
+    for name in ("steps", "evaluation_steps"):
+        last[name] = history[name].sum()
+    return last
 
 
 def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dict[str, np.ndarray]:

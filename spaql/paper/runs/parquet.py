@@ -40,6 +40,7 @@ JOB = {
     "starts": pa.string(),
     "parameters": pa.string(),  # JSON
     "looks": pa.int64(),
+    "brief": pa.bool_(),
 }
 
 HISTORIES = {f"history_{name}": pa.list_(pa.from_numpy_dtype(HISTORY[name])) for name in COLUMNS}

@@ -10,7 +10,7 @@ from spaql.agent import Agent
 from spaql.paper.runs import provenance
 from spaql.paper.runs.checkpoints import train_with_looks
 from spaql.paper.runs.errors import Stale
-from spaql.paper.runs.job import ALGORITHMS, Job, Record, record_episode, untrained
+from spaql.paper.runs.job import ALGORITHMS, Job, Record, history_of, record_episode, untrained
 from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.paper.runs.store import load_record
 
@@ -35,7 +35,7 @@ def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
         agent, history = train_with_looks(job)
     else:
         agent = untrained(job).learn(job.iterations, job.evaluations)
-        history = agent.history
+        history = history_of(agent, job.brief)
     if store is not None:
         try:
             stored = load_record(Path(store) if store else provenance.default_store(), job)
