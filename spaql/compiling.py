@@ -103,6 +103,23 @@ def machine_code(function: Callable, system: type) -> Callable:
     return _cached(function, folder, f"{function.__module__}.{function.__name__} for {system.__name__}")
 
 
+class Spent:
+    """How many seconds of this process went into compiling what takes so long that it is said."""
+
+    seconds = 0.0
+    until = 0.0  # the end of the last of it: threads that wait for each other are not counted twice
+
+    def add(self, since: float) -> float:
+        """Add the time since then, and return how long that was."""
+        now = time.perf_counter()
+        self.seconds += now - max(since, self.until)
+        self.until = now
+        return now - since
+
+
+spent = Spent()
+
+
 class Cache(FunctionCache):
     """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
 
@@ -132,7 +149,7 @@ class Cache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, if there is room for it."""
         if self.subject:
-            log.warning("compiled in %.0f s", time.perf_counter() - self.since)
+            log.warning("compiled in %.0f s", spent.add(self.since))
         try:
             super().save_overload(sig, data)
         except OSError as error:
