@@ -590,7 +590,7 @@ const spaqlExplorer = (() => {
     const playButton = element(buttons, "button", { type: "button" }, "Play");
     const stepButton = element(buttons, "button", { type: "button" }, "One step");
     const resetButton = element(buttons, "button", { type: "button" }, "Back");
-    const randomButton = element(buttons, "button", { type: "button", title: "Random start" }, "Random");
+    const randomButton = element(buttons, "button", { type: "button", title: "Begin in a random state" }, "Random start");
     const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
     fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
     const room = element(place, "div", { class: "one" });

@@ -249,14 +249,16 @@ ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ st
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Further:
-    """More agents of the ablation and of the controls, and of the text's runs that they are compared with.
+    """More agents of the ablation, and of the text's runs that it is compared with.
 
     They are for our own questions, which the paper's number of agents leaves open; of each only the end is kept.
     """
 
     ablation: Ablation
-    controls: "ControlStudy"
     agents: int  # of each cell, with those of the other studies
+
+
+FURTHER = Further(ablation=ABLATION, agents=100)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -404,8 +406,6 @@ CONTROL_STUDY = ControlStudy(
     agents=10,
 )
 
-FURTHER = Further(ablation=ABLATION, controls=CONTROL_STUDY, agents=100)
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
@@ -413,9 +413,7 @@ Plan = Study | Ablation | ReadingsStudy | ControlStudy | Further | Checkpointed 
 
 
 QUICK_ABLATION = dataclasses.replace(ABLATION, agents=10, iterations=1000)
-QUICK_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000)
 SMOKE_ABLATION = dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20)
-SMOKE_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20)
 
 SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
@@ -438,8 +436,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
         "ablation": QUICK_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
-        "controls": QUICK_CONTROLS,
-        "further": Further(ablation=QUICK_ABLATION, controls=QUICK_CONTROLS, agents=20),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
+        "further": Further(ablation=QUICK_ABLATION, agents=20),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
@@ -452,8 +450,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
         "ablation": SMOKE_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
-        "controls": SMOKE_CONTROLS,
-        "further": Further(ablation=SMOKE_ABLATION, controls=SMOKE_CONTROLS, agents=3),
+        "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
+        "further": Further(ablation=SMOKE_ABLATION, agents=3),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=1, evaluations=5, fresh=20),
@@ -668,13 +666,18 @@ def further_jobs(jobs: Iterable[Job], agents: int) -> list[Job]:
     ]
 
 
+def further_of(jobs: Iterable[Job]) -> list[Job]:
+    """Return the further agents of the groups of these, if the groups are the published ones."""
+    jobs = list(jobs)
+    groups = {dataclasses.replace(job.group(), record=False) for job in jobs} if scale_of(jobs) == "paper" else set()
+    return [job for job in paper_jobs("further") if dataclasses.replace(job.group(), brief=False) in groups]
+
+
 def planned_further(plan: Further, seed: int) -> list[Job]:
-    """Return the further agents of the ablation and the controls, and of the text's runs beside them."""
-    controls = [job for part in plan.controls.parts for job in control_jobs(plan.controls, part, seed)]
-    jobs = []
-    for own in (ablation_jobs(plan.ablation, seed), controls):
-        jobs += further_jobs(own + text_jobs(own, plan.ablation.agents), plan.agents)
-    return list(dict.fromkeys(jobs))
+    """Return the further agents of the ablation, and of the text's runs beside its long runs and those with ξ = 0."""
+    own = ablation_jobs(plan.ablation, seed)
+    text = text_jobs([job for job in own if is_long(job) or job.xi == 0.0], plan.ablation.agents)
+    return further_jobs(own + text, plan.agents)
 
 
 @functools.cache

@@ -199,8 +199,8 @@ def test_numbers_as_text():
     assert table.spread([1.0, 3.0]) == "2.00 ± 1.39"
     assert table.between(Interval(-1.0, -2.0, 0.5)) == "−1.0 [−2.0, 0.5]"
     assert table.p_value(0.0123) == "p = 0.012"
-    assert table.p_value(2.3e-8) == "p = 2 · 10⁻⁸"
-    assert table.p_value(0.0) == "p < 10⁻¹⁵"
+    assert table.p_value(2.3e-8) == "p = 2\u00a0·\u00a010⁻⁸"
+    assert table.p_value(0.0) == "p <\u00a010⁻¹⁵"
     assert table.number(-0.04, 1) == "0.0"
 
 
@@ -281,4 +281,4 @@ def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decid
     assert shown["claim"] == "It is 10 (`a`, Table 4). Because."
     assert shown["as written"] == "**differs** (up) −16.00 [−14.00, −20.00]"
     assert shown["as run"] == "**holds** 10.00 [8.00, 12.00]"
-    assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1e-05 against"
+    assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1\u00a0·\u00a010⁻⁵ against"

@@ -24,19 +24,21 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
 
     One row per system, algorithm, rule and quantity ("rewards", "fresh", "arms") has the mean under the text's rules,
     the mean under the rule, the difference with its 95 % interval, the p of the paired test (agents of the same place
-    share their seeds) corrected over the whole table, and whether the rule changed nothing at all in any agent.
+    share their seeds) corrected over the whole table, and whether the rule changed none of these numbers in any agent.
     """
     groups = {job: group for job, group in grouped(records).items() if is_long(job)}
     text = {job: group for job, group in groups.items() if RULE_NAMES[job.rules] == "paper"}
-    pairs, cells = {}, {}
+    pairs, same = {}, {}
+    quantities = ("rewards", "fresh", "arms")
     for job, group in groups.items():
         base = dataclasses.replace(job, rules=SWITCHES["paper"])
         if job == base or base not in text:
             continue
-        for quantity in ("rewards", "fresh", "arms"):
+        found = {name: (group.column(name), text[base].column(name)) for name in quantities}
+        for quantity in quantities:
             key = job.system, job.algorithm, RULE_NAMES[job.rules], quantity
-            pairs[key] = group.column(quantity), text[base].column(quantity)
-            cells[key] = np.array_equal(group.curves, text[base].curves)
+            pairs[key] = found[quantity]
+            same[key] = all(np.array_equal(one, other) for one, other in found.values())
     tests = paired_holm(pairs)
     if not pairs:
         raise ValueError("expected agents under the text's rules and under others, with the same K, N and ξ")
@@ -45,7 +47,7 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
             dict(zip(("system", "algorithm", "rule", "quantity"), key, strict=True))
             | {"text": other.mean(), "released": one.mean()}
             | {"difference": tests[key].difference, "low": tests[key].low, "high": tests[key].high}
-            | {"p_holm": tests[key].p_holm, "same": cells[key]}
+            | {"p_holm": tests[key].p_holm, "same": same[key]}
             for key, (one, other) in pairs.items()
         ]
     )

@@ -43,6 +43,10 @@ class Group(NamedTuple):
 
     def column(self, name: str) -> np.ndarray:
         """Return one number per agent: a field, a mean over the curve's "early" or "late" part, or one of `more`."""
+        if name in ("early", "late") and not self.batches.size:
+            raise MissingError(
+                f"results missing: of some of these agents only the end is stored, not what {name!r} needs"
+            )
         if name == "early":
             return self.curves[:, (self.batches > 0) & (self.batches <= EARLY)].mean(axis=1)
         if name == "late":
@@ -58,16 +62,21 @@ Key = tuple[str, str, str, float]  # study, system, algorithm, ξ
 
 
 def make_group(records: Iterable[Record]) -> Group:
-    """Return what these agents ended with; they differ in nothing but their seeds."""
+    """Return what these agents ended with; they differ in nothing but their seeds.
+
+    There are no curves, nor numbers made of them, if only the end is kept of one of them.
+    """
     records = sorted(records, key=lambda record: record.job.agent)
-    shortest = min(len(record.history) for record in records)  # looks at agents come after samples, not iterations
+    brief = any(record.job.brief for record in records)
+    # Looks at agents come after samples, not iterations, so that curves differ in length.
+    shortest = 0 if brief else min(len(record.history) for record in records)
     return Group(
         rewards=np.array([record.history["rewards"][-1] for record in records]),
         fresh=np.array([record.fresh[0] for record in records]),
         arms=np.array([record.history["arms"][-1] for record in records], float),
         curves=np.array([record.history["rewards"][:shortest] for record in records]),
         batches=batches_of(records[0])[:shortest],
-        more=other_columns(records),
+        more={} if brief else other_columns(records),
     )
 
 
@@ -246,8 +255,11 @@ def spell(name: str, found: Interval) -> dict[str, float]:
 
 
 def grouped(records: Iterable[Record]) -> dict[Job, Group]:
-    """Return groups of agents that differ in nothing but their seeds, by the job of the first, as if unrecorded."""
+    """Return groups of agents that differ in nothing but their seeds, whatever is kept of them.
+
+    They go by the job of the first, as if unrecorded and with all of its history.
+    """
     cells: dict[Job, list[Record]] = {}
     for record in records:
-        cells.setdefault(dataclasses.replace(record.job, agent=0, record=False), []).append(record)
+        cells.setdefault(dataclasses.replace(record.job, agent=0, record=False, brief=False), []).append(record)
     return {job: make_group(cell) for job, cell in cells.items()}

@@ -176,16 +176,21 @@ def spelt(before: str, found: Measured | None) -> dict[str, float]:
     return {f"{before}{name}": value for name, value in zip(names, values, strict=True)}
 
 
+def told(value: float) -> str:
+    """Return a number with three digits that count, thousands apart, and a proper minus sign."""
+    return f"{float(f'{value:.3g}'):,.10g}".replace("-", "−")
+
+
 def allowed(claim: Claim, found: Measured) -> str:
     """Return in few words where a claim's quantity should lie."""
     (low, high), _ = bounds(claim, found)
     if claim.kind in ORDERS:
         return "above 0"
     if claim.kind in EQUALITIES:
-        return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {high:,.3g}"
+        return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {told(high)}"
     if np.isinf(high):
-        return f"at least {low:g}"
-    return f"at most {high:g}" if np.isinf(low) else f"{low:g} to {high:g}"
+        return f"at least {told(low)}"
+    return f"at most {told(high)}" if np.isinf(low) else f"{told(low)} to {told(high)}"
 
 
 def printed(claim: Claim, claims: Iterable[Claim]) -> tuple[float, float]:
@@ -255,15 +260,15 @@ def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
     return {name: int((frame[column] == name).sum()) for name in VERDICTS}
 
 
-def summary(frame: pd.DataFrame) -> str:
-    """Return the counts of verdicts as a line."""
+def summary(frame: pd.DataFrame, as_written: str = "As written", as_run: str = "As run") -> str:
+    """Return the counts of verdicts as a line, with words for the two kinds of them."""
     written, run = counts(frame), counts(frame, "run_verdict")
 
     def words(found: dict[str, int]) -> str:
         left = f", {found[NOT_JUDGED]} not judged" if found[NOT_JUDGED] else ""
         return f"{found[HOLDS]} hold, {found[DIFFERS]} differ, {found[UNDECIDED]} undecided{left}"
 
-    return f"{len(frame)} claims. As written: {words(written)}. As run: {words(run)}."
+    return f"{len(frame)} claims. {as_written}: {words(written)}. {as_run}: {words(run)}."
 
 
 # What stands before and after the values of a kind, and how many digits they have.

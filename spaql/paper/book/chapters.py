@@ -110,7 +110,7 @@ def gain(here: pd.DataFrame, there: pd.DataFrame, algorithm: str) -> str:
     """Say what an algorithm gains from one version of a system to another."""
     new, old = (column_of(frame, algorithm) for frame in (here, there))
     fresh = column_of(here, algorithm, "fresh").mean() - column_of(there, algorithm, "fresh").mean()
-    test = f" ({p_value(welch(new, old).p)})" if min(len(new), len(old)) > 1 else ""
+    test = f" (Welch's test: {p_value(welch(new, old).p)})" if min(len(new), len(old)) > 1 else ""
     return f"{algorithm} gains {number(new.mean() - old.mean(), 0)}{test}, and {number(fresh, 0)} on fresh episodes"
 
 

@@ -46,8 +46,8 @@ def sources(effects: pd.DataFrame) -> str:
         f"- **On CartPole, from choosing.** SPAQL earns {earned(deleted, 'text')} on fresh episodes. With the reward "
         f"deleted from every update it earns {earned(deleted, 'changed')}, and partitions that are drawn at random, of "
         f"which the best is kept, earn {earned(drawn, 'changed')}. If it keeps its last agent instead of its best, it "
-        f"earns {earned(last, 'changed')}. A search over {LONG_RUNS.iterations:,} agents, each judged by "
-        f"its rollouts, does the work.\n"
+        f"earns {earned(last, 'changed')}. A search over the {LONG_RUNS.iterations:,} policies of a run, each "
+        f"judged by its rollouts, does the work. (All with 20 rollouts after each iteration, the paper has 100.)\n"
         f"- **From what SPAQL-TS is told.** It knows where the pole should be. Without the reward, and without "
         f"choosing, it still earns {earned(told, 'changed')} on CartPole.\n"
         f"- **On Pendulum, from learning.** There SPAQL does learn from rewards. If it keeps its last agent instead of "
@@ -86,8 +86,8 @@ def advice(levels: pd.DataFrame, ends: pd.DataFrame, explored: dict, travels: pd
     small, parent = mine[SMALLER], mine[LEARNED]
     holds = min(policies_of(explored, "CartPole-v0", "SPAQL-TS").values(), key=lambda policy: policy["leaves"])
     return (
-        f"- **For few samples, SPAQL-R.** It keeps SPAQL's partition, needs neither ξ nor rollouts, and counts every "
-        f"sample: {'; '.join(parts)}. It ends at {end['Pendulum-v1']} and {end['CartPole-v0']}. "
+        f"- **For few samples, SPAQL-R.** It keeps SPAQL's partition, and needs neither ξ nor rollouts. With "
+        f"every sample counted, {'; '.join(parts)}. It ends at {end['Pendulum-v1']} and {end['CartPole-v0']}. "
         "`SPAQLR(env, seed=0).learn(samples=100_000)` is all there is to set; "
         "{doc}`../notebooks/09_repaired` says what each repair is worth.\n"
         f"- **For the fewest samples, or another task, look further.** On Pendulum SAC stays at −200 or above "

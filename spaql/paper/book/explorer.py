@@ -187,7 +187,7 @@ def story(data: dict[str, Any]) -> str:
         f"Fewer leaves can control better. The tree with {small['leaves']} leaves earns {number(small['reward'], 0)} "
         f"on Pendulum, and {upright(small)}. The SPAQL policy from which the search for it began has "
         f"{parent['leaves']} leaves and earns {number(parent['reward'], 0)}; {upright(parent)}. From nearly "
-        "hanging down, where this page begins, it does not swing the pendulum up: for the whole episode the pendulum "
+        "hanging down, it does not swing the pendulum up: for the whole episode the pendulum "
         f"hangs at θ = {number(data['hangs'], 2)}, close to π. SPAQL-R, the repaired algorithm, earns "
         f"{number(better['reward'], 0)}, and {upright(better)}."
     )

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from bs4 import BeautifulSoup
 
-SILENT = "script, style, svg, .cell_input, .headerlink, .data, pre.literal-block"  # what is not to be found
+# What is not to be found.
+SILENT = "script, style, svg, .cell_input, .headerlink, .data, pre.literal-block, details > summary"
 
 SPHINX = ("_static/searchtools.js", "_static/language_data.js", "searchindex.js")  # what the page has no use for
 

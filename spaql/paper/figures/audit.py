@@ -79,10 +79,11 @@ def bias(frame: pd.DataFrame) -> Figure:
         rows = frame[families == name].reset_index(drop=True)
         for place, row in rows.iterrows():
             colour = STYLES[row.algorithm].colour
-            axes.plot([row.fresh, row.reported], [place, place], color=colour, linewidth=1.5, zorder=2)
-            for column, face in (("reported", "white"), ("fresh", colour)):
+            above, below = place - 0.16, place + 0.16  # so that the intervals do not lie on one line
+            axes.plot([row.reported, row.fresh], [above, below], color=colour, linewidth=0.8, zorder=2)
+            for column, face, y in (("reported", "white", above), ("fresh", colour, below)):
                 bars = [[row[column] - row[f"{column}_low"]], [row[f"{column}_high"] - row[column]]]
-                axes.errorbar(row[column], place, xerr=bars, color=colour, marker=STYLES[row.algorithm].marker, ms=6,
+                axes.errorbar(row[column], y, xerr=bars, color=colour, marker=STYLES[row.algorithm].marker, ms=6,
                               mfc=face, capsize=2, zorder=3)  # fmt: skip
         kinds = [", ".join(filter(None, (row.algorithm, variant(row.system)))) for row in rows.itertuples()]
         labels = [f"{kind}\nN = {count}" for kind, count in zip(kinds, rows.N, strict=True)]

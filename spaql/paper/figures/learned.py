@@ -2,8 +2,9 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
 from spaql.paper.labels import STYLES, Style
 from spaql.paper.studies import CONTROLS, LEARNERS
 from spaql.systems import title
@@ -59,12 +60,13 @@ def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
             bars = [mine.fresh - mine.fresh_low, mine.fresh_high - mine.fresh]
             axes.errorbar(mine.N, mine.fresh, yerr=bars, color=style.colour, linestyle=style.line, marker=style.marker,
                           capsize=2, label=f"{kept} agent kept")  # fmt: skip
-        axes.set(xscale="log", xlabel="rollouts after each iteration (N)")
+        axes.set(xscale="log")
         counts = sorted(set(frame[frame.system == system].N))
         axes.set_xticks(counts, list(map(str, counts)))
         axes.minorticks_off()
         name_panel(axes, title(system))
     grid[0, 0].set_ylabel("reward on fresh episodes")
+    figure.supxlabel("rollouts after each iteration (N)", fontsize=FONT)
     legend_above(figure, grid[0, 0])
     return figure
 
@@ -81,14 +83,13 @@ def calibration(frame: pd.DataFrame) -> Figure:
         most = max(visits)
         axes.scatter(q, returned, s=[4 + 40 * count / most for count in visits], color=style.colour, alpha=0.6,
                      marker=style.marker, linewidth=0)  # fmt: skip
-        low, high = min(q + returned), max(q + returned)
-        axes.plot([low, high], [low, high], color="#555555", linewidth=0.8, zorder=1)
-    for axes, system in zip(grid[:, 0], systems, strict=True):
-        name_panel(axes, title(system))
+        axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())  # estimates may be far from all that is earned
+        axes.axline((0, 0), slope=1, color="#555555", linewidth=0.8, zorder=1)
+        axes.xaxis.set_major_locator(MaxNLocator(3))
     for axes, algorithm in zip(grid[0], learners, strict=True):
-        axes.text(1, 1.02, algorithm, transform=axes.transAxes, ha="right", va="bottom")
+        name_panel(axes, algorithm)
     for axes in grid[-1]:
         axes.set_xlabel("estimate Q")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("return")
+    for axes, system in zip(grid[:, 0], systems, strict=True):
+        axes.set_ylabel(title(system).replace(", ", ",\n", 1) + "\nreturn")
     return figure

@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.audit.repaired import LEVELS, at_samples, samples_of
 from spaql.paper.figures.learning import curve
-from spaql.paper.figures.style import legend_above, name_panel, new_figure
+from spaql.paper.figures.style import label_column, legend_above, name_panel, new_figure
 from spaql.paper.labels import OTHERS, STYLES
 from spaql.paper.runs.job import Record
 from spaql.systems import title
+
+ENLARGED = {"Pendulum-v1": (-300, -130), "CartPole-v0": (190, 200)}  # where the best end
 
 
 def sample_curves(records: Iterable[Record]) -> Figure:
@@ -43,16 +46,19 @@ def curve_by_samples(axes: Axes, algorithm: str, group: list[Record]) -> None:
 
 
 def end_profiles(frame: pd.DataFrame) -> Figure:
-    """Show the share of agents that end at or above each level: a performance profile."""
+    """Show the share of agents that end at or above each level: a performance profile, and its right end enlarged."""
     systems = list(dict.fromkeys(frame.system))
-    figure, grid = new_figure(1, len(systems), height=2.8, sharey=True)
-    for axes, system in zip(grid[0], systems, strict=True):
+    figure, grid = new_figure(2, len(systems), height=2.3, sharey=True)
+    for column, system in zip(grid.T, systems, strict=True):
         for algorithm, cell in frame[frame.system == system].groupby("algorithm", sort=False):
             style = STYLES[algorithm]
-            axes.step(cell.level, cell.share, color=style.colour, linestyle=style.line, label=algorithm)
-        axes.set(xlabel="reward on fresh episodes")
-        name_panel(axes, title(system))
-    grid[0, 0].set_ylabel("share of agents at or above")
+            for axes in column:
+                axes.step(cell.level, cell.share, color=style.colour, linestyle=style.line, label=algorithm)
+        low, high = ENLARGED[system]
+        column[1].set(xlim=(low, high), xlabel="reward on fresh episodes")
+        name_panel(column[0], title(system))
+        name_panel(column[1], f"from {low} to {high}", weight="normal")
+    label_column(grid[:, 0], "share of agents at or above")
     legend_above(figure, *grid[0])
     return figure
 
@@ -70,6 +76,7 @@ def what_is_removed(frame: pd.DataFrame) -> Figure:
             axes.errorbar(cell["mean"], y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
                           capsize=2, label=f"{count:,} samples")  # fmt: skip
         axes.set(xlabel="reward")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.grid(visible=False, axis="y")
         name_panel(axes, title(system))
     grid[0, 0].set_yticks(range(len(names)), [name.removeprefix("SPAQL-R, ") for name in names])

@@ -1,13 +1,13 @@
 """The tables of the audit: frames of `spaql.paper.audit` in, tables of the book out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import show_ours
-from spaql.paper.tables.table import Table, between, number, plus_minus
+from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -20,7 +20,7 @@ def interval_of(row: pd.Series, column: str, digits: int = 1) -> str:
 
 def small(p: float) -> str:
     """Return a p-value in few characters."""
-    return "" if math.isnan(p) else f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
+    return p_value(p).removeprefix("p").removeprefix(" = ").strip()
 
 
 def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -76,11 +76,13 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def interval_table(frame: pd.DataFrame, columns: Iterable[str], caption: str, name: str) -> Table:
-    """Return a frame with its intervals as text."""
-    columns = list(columns)
-    kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in columns)]
-    texts = {column: [interval_of(row, column) for _, row in frame.iterrows()] for column in columns}
+def interval_table(
+    frame: pd.DataFrame, columns: Iterable[str] | Mapping[str, str], caption: str, name: str, digits: int = 1
+) -> Table:
+    """Return a frame with its intervals as text; a mapping gives the heads of their columns."""
+    heads = columns if isinstance(columns, Mapping) else {column: column for column in columns}
+    kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in heads)]
+    texts = {head: [interval_of(row, column, digits) for _, row in frame.iterrows()] for column, head in heads.items()}
     return Table(frame[kept].assign(**texts), caption, name)
 
 

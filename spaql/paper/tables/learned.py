@@ -60,7 +60,7 @@ def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "algorithm": algorithm,
             "agents": str(len(cell)),
             "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
-            "largest distance from the law": f"{cell.law.max():.2g}",
+            "largest distance from the law": number(cell.law.max(), 1 if cell.law.max() else 0),
             "rank correlation with visits": between(paper_interval(cell.rank_visits), 2),
         }
         for (system, algorithm), cell in by_group(frame)

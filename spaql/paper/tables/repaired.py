@@ -58,9 +58,9 @@ def best_trees_table(rows: Iterable[tuple[str, Agent, Simplified]], caption: str
         {
             "system": title(system),
             "cells": f"{len(agent.policy.cells().best):,}",
-            "exact": f"{simple.full.leaves:,}",
+            "leaves, exact": f"{simple.full.leaves:,}",
             "return": between(simple.full_fresh),
-            "small": f"{simple.tree.leaves:,}",
+            "leaves, small": f"{simple.tree.leaves:,}",
             "its return": between(simple.fresh),
         }
         for system, agent, simple in rows

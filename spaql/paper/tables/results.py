@@ -218,7 +218,7 @@ def scale_note(records: Iterable[Record], published: str = "") -> Markdown:
     scale = scale_of(record.job for record in records)
     agents = f"{len(records):,} agents"
     if scale == "paper":
-        return Markdown(f"> This page is computed from {agents}: as many as in the paper, trained for as long.")
+        return Markdown(f"> This page is computed from {agents}, this book's *published run*, at the paper's scale.")
     known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
     kept = (
         f"No verdict on the paper is made from them: the {published} below are those of the published runs."
@@ -234,10 +234,15 @@ def enumerate_values(values: Iterable) -> str:
     return ", ".join(texts) if len(texts) <= 4 else f"{len(texts)} values, {texts[0]} to {texts[-1]}"
 
 
+def iterations_of(record: Record) -> int:
+    """Return for how many iterations an agent was trained; a job with looks gives thousands of samples instead."""
+    return record.job.iterations if record.job.brief else len(record.history)
+
+
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per algorithm and system: with which parameters its agents were trained, and what it took."""
     frame = pd.DataFrame(
-        [vars(record.job) | {"wall": record.wall, "iterations": len(record.history)} for record in records]
+        [vars(record.job) | {"wall": record.wall, "iterations": iterations_of(record)} for record in records]
     )
     rows = []
     for (system, algorithm), group in frame.groupby(["system", "algorithm"], sort=False):

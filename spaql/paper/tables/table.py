@@ -71,9 +71,9 @@ def p_value(p: float) -> str:
     if math.isnan(p):
         return ""
     if p < 1e-15:
-        return "p < 10⁻¹⁵"
+        return "p <\u00a010⁻¹⁵"  # not broken at the end of a line
     if p >= 0.001:
         return f"p = {p:.3f}"
     mantissa, exponent = f"{p:.0e}".split("e")
     power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"p = {mantissa} · 10{power}"
+    return f"p = {mantissa}\u00a0·\u00a010{power}"
