@@ -172,11 +172,11 @@ def learned_finding() -> Finding:
         "What is learned",
         "On CartPole SPAQL learns nothing from the rewards: its estimates are a function of how often each ball was "
         f"visited. With every reward deleted from its updates it earns {earned('reward deleted')} on fresh episodes, "
-        f"and {earned('reward deleted', 'text')} with them. (Here, and below, with 20 rollouts after each "
-        f"iteration.) What earns them is that the best of the 2,000 policies of a run is kept and returned to, without "
-        f"which it earns {earned('last kept')}. AQL, which keeps none, earns "
+        f"and {earned('reward deleted', 'text')} with them. What earns them is that the best of the 2,000 policies of "
+        f"a run is kept and returned to, without which it earns {earned('last kept')}. AQL, which keeps none, earns "
         f"{earned('reward deleted', algorithm='AQL')} without the rewards and "
-        f"{earned('reward deleted', 'text', 'AQL')} with them: it is not the number of dimensions that it fails for.",
+        f"{earned('reward deleted', 'text', 'AQL')} with them: it is not the number of dimensions that it fails for. "
+        "(All of this with 20 rollouts after each iteration; the paper has 100.)",
         (),
     )
 
