@@ -121,7 +121,7 @@ def glance_table(ends: pd.DataFrame) -> Table:
 def clone_text(repository: str) -> str:
     """Return the lines that get the repository and build the book."""
     return (
-        f"```\ngit clone {repository or 'ADDRESS-OF-THIS-REPOSITORY'} spaql && cd spaql\n"
+        f"```bash\ngit clone {repository or 'ADDRESS-OF-THIS-REPOSITORY'} spaql && cd spaql\n"
         "make book                                          # this book, from the stored results\n"
         "source .venv/bin/activate\n"
         "spaql run 02 -p agents 5 -p iterations 200         # a chapter with other parameters\n```\n"
