@@ -28,6 +28,7 @@ from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
+from spaql.paper.tables.audit import ablation_words
 from spaql.policies.play import world_of
 from spaql.rules import DIFFERENCES, HISTORY
 from spaql.spaces import make_space
@@ -312,6 +313,30 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
     paper = next(claim.paper for claim in load_claims() if claim.id == "pendulum-rewards-spaql")
     assert len(spaql) == 6
     assert (spaql.released > paper + 100).all()
+
+
+def test_with_a_hundred_agents_the_rules_change_sizes_and_no_reward(stored):
+    further, missing = load_stored(paper_jobs("further"), default_store(), repair=False)
+    assert not missing
+    first, whole = (ablation.ablation_table(records) for records in (stored, [*stored, *further.values()]))
+    moved = whole[whole.p_holm < 0.05]
+    assert set(moved.quantity) == {"arms"}
+    assert len(moved) == 7
+    (lucky,) = first[(first.p_holm < 0.05) & (first.quantity != "arms")].itertuples()
+    assert (lucky.system, lucky.algorithm, lucky.rule, lucky.quantity) == (
+        "Pendulum-v1",
+        "SPAQL-TS",
+        "released",
+        "fresh",
+    )
+    words = ablation_words(whole, first)
+    assert words.startswith("Of 96 comparisons, 7 are significant after Holm's correction, 0 of them of a reward.")
+    assert words.count("\n- ") == 9
+    assert "151 [86, 215] (p = 0.010); with all of them it is 65 [20, 110] (p = 0.402)." in words
+    assert "- The arms of SPAQL on Pendulum, *reset*: 276 [166, 387]." in words
+    zero = ablation.xi_zero([*stored, *further.values()]).set_index(["algorithm", "rules"])
+    assert zero.rewards["SPAQL", "paper"] > 140
+    assert zero.rewards["SPAQL", "ties"] < 25
 
 
 @pytest.fixture(scope="module")

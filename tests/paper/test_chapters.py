@@ -89,9 +89,11 @@ def test_without_a_bonus_spaql_loses_a_little_and_spaql_ts_gains_on_cartpole(end
 
 
 def test_every_algorithm_earns_more_on_pendulum_than_in_the_paper(long):
-    assert "ours are higher for every algorithm, and SPAQL is ahead of SPAQL-TS" in prose("02")
+    assert "ours are higher for every algorithm but TRPO, and SPAQL is clearly ahead of SPAQL-TS" in prose("02")
     for name, column in paper_results()[PENDULUM].items():
-        if name != "TRPO":
+        if name == "TRPO":
+            assert mean(long[PENDULUM], name) < column["rewards"][0]
+        else:
             assert mean(long[PENDULUM], name) > column["rewards"][0] + column["rewards"][1]
     assert mean(long[PENDULUM], "SPAQL") > mean(long[PENDULUM], "SPAQL-TS") + 100
     text = chapters.beside_paper(long[PENDULUM])
@@ -127,8 +129,7 @@ def test_cartpole_is_solved_as_the_chapter_says(long):
     assert "SPAQL 3 (0 on fresh episodes) of 20" in text  # "no SPAQL agent solves the task on fresh episodes"
     assert "AQL" not in text.replace("SPAQL", "")
     assert mean(here, "SPAQL", "arms") < 1000
-    assert mean(here, "AQL", "steps") / 2000 == pytest.approx(22, abs=0.5)
-    assert "training episodes last 22 steps on average" in prose("04")
+    assert "with fewer than a thousand arms it almost solves the task" in prose("04")
 
 
 def test_spaql_ts_and_trpo_are_level_as_reported_and_not_on_fresh_episodes(long):

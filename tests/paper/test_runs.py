@@ -649,7 +649,8 @@ def test_reproduce_computes_resumes_and_compares(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "study", ["xi", "long", "trpo", "ablation", "controls", "repaired", "variants", "sb3", "systems-xi", "systems"]
+    "study",
+    ["xi", "long", "trpo", "ablation", "controls", "further", "repaired", "variants", "sb3", "systems-xi", "systems"],
 )
 def test_the_papers_scale_is_stored_and_matches_the_code(study, counted):
     wanted = paper_jobs(study)
@@ -665,6 +666,7 @@ def test_the_stored_results_stay_small():
     assert {study: studies.count(study) for study in studies if study != "readings"} == {
         "ablation": 3,
         "controls": 3,
+        "further": 3,
         "long": 3,
         "repaired": 2,
         "sb3": 2,

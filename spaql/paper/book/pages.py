@@ -43,7 +43,7 @@ PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-b
 AS_TOLD = ("Run as the paper's text says", "Run as its numbers suggest")
 
 STUDIES = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation", "controls": "controls",
-           "repaired": "SPAQL-R", "variants": "variants of SPAQL-R",
+           "further": "further agents", "repaired": "SPAQL-R", "variants": "variants of SPAQL-R",
            "sb3": "SAC, PPO and DQN", "systems-xi": "ξ on other systems", "systems": "other systems"}  # fmt: skip
 
 GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it

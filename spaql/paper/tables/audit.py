@@ -86,6 +86,51 @@ def interval_table(
     return Table(frame[kept].assign(**texts), caption, name)
 
 
+KEYS = ["system", "algorithm", "rule", "quantity"]
+
+MEASURED = {"rewards": "the reported reward", "fresh": "the reward on fresh episodes", "arms": "the arms"}
+
+
+def ablation_words(effects: pd.DataFrame, first: pd.DataFrame | None = None) -> str:
+    """Say which rules change what, which change nothing at all, and what the first agents alone would have said.
+
+    Parameters
+    ----------
+    effects
+        From `spaql.paper.audit.ablation_table`.
+    first
+        The same of the first agents alone, if there are others.
+    """
+
+    def change(row: pd.Series) -> str:
+        rule = "all rules together" if row.rule == "released" else f"*{row.rule.replace('_', ' ')}*"
+        return f"{MEASURED[row.quantity]} of {row.algorithm} on {title(row.system)}, {rule}"
+
+    def size(row: pd.Series) -> str:
+        return between(Interval(row.difference, row.low, row.high), 0 if abs(row.difference) >= 20 else 1)
+
+    moved = effects[effects.p_holm < 0.05]
+    earned = moved[moved.quantity != "arms"]
+    opening = f"Of {len(effects)} comparisons, {len(moved)} are significant after Holm's correction"
+    opening += f", {len(earned)} of them of a reward." if len(moved) else "."
+    lines = [f"{change(row)}: {size(row)}" for _, row in moved.iterrows()]
+    if first is not None:
+        now, lucky = effects.set_index(KEYS), first[(first.p_holm < 0.05) & (first.quantity != "arms")]
+        for _, row in lucky.iterrows():
+            all_of_them = now.loc[tuple(row[KEYS])]
+            lines.append(
+                f"with the first agents alone there would have been another, {change(row)}: {size(row)} "
+                f"({p_value(row.p_holm)}); with all of them it is {size(all_of_them)} "
+                f"({p_value(all_of_them.p_holm)})"
+            )
+    untouched = effects[effects.same & (effects.quantity == "rewards")]
+    if len(untouched):
+        told = [f"*{row.rule.replace('_', ' ')}* for {row.algorithm} on {title(row.system)}"
+                for row in untouched.itertuples()]  # fmt: skip
+        lines.append(f"not a single bit of what any agent ends with is changed by {', '.join(told)}")
+    return opening + "\n\n" + "\n".join(f"- {line[0].upper() + line[1:]}." for line in lines)
+
+
 def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how well each hypothesis fits the paper's row for Random."""
     rows = [
