@@ -2,6 +2,7 @@ import math
 import os
 import shutil
 import signal
+import sys
 
 import gymnasium as gym
 import hypothesis
@@ -9,6 +10,9 @@ import numpy as np
 import pytest
 
 import tests.drift  # noqa: F401  (an environment that no system describes)
+
+# What nbformat imports to check addresses by a grammar costs five seconds in every process, and no notebook has any.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 def numpy_uses_libm():

@@ -584,6 +584,7 @@ def test_compiling_is_counted_once_where_threads_wait_for_each_other(monkeypatch
     assert counted.seconds == 9.0
 
 
+@pytest.mark.slow
 def test_the_progress_bar_works_in_a_notebook():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook()

@@ -111,6 +111,7 @@ def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, c
     assert sum(found.stats.cache_misses.values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.faults("disks")
 def test_importing_the_package_needs_no_temporary_folder(tmp_path):
     nowhere = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(tmp_path / "nowhere"))

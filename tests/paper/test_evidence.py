@@ -73,6 +73,7 @@ def test_a_changed_number_a_new_key_and_another_version(tmp_path, monkeypatch):
     assert list(canaries.load_all(tmp_path)["agents"]) == [platform_key()]
 
 
+@pytest.mark.slow
 def test_the_platform_key_is_the_same_in_another_process():
     code = "from spaql.paper.runs.provenance import platform_key; print(platform_key())"
     other = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.strip()

@@ -152,6 +152,7 @@ def test_xi_is_what_its_study_chose_on_seeds_of_its_own():
     assert {job.seed for job in paper_jobs("systems")} == {SEED}
 
 
+@pytest.mark.slow
 def test_every_verdict_is_that_of_the_stored_runs():
     frame = generality.generality()
     assert len(frame) == len(generality.load_conclusions()) * len(generality.SYSTEMS)

@@ -175,6 +175,7 @@ def effects():
 CARTPOLE, PENDULUM, FIVE = "CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["reward deleted", "Q from visits", "random partitions"])
 def test_spaql_earns_on_cartpole_what_it_earns_without_learning(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
@@ -182,6 +183,7 @@ def test_spaql_earns_on_cartpole_what_it_earns_without_learning(effects, control
     assert row.share_low > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["last kept", "Q fixed, last kept", "reward deleted, last kept"])
 def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
@@ -189,29 +191,34 @@ def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
     assert row.p_holm < 0.05
 
 
+@pytest.mark.slow
 def test_on_cartpole_keeping_the_best_is_not_enough_it_must_be_returned_to(effects):
     row = effects.loc[CARTPOLE, "SPAQL", 20, "never reset"]
     assert row.p_holm < 0.05
     assert effects.loc[CARTPOLE, "SPAQL", 20, "last kept"].share_high < row.share_low < row.share_high < 0.7
 
 
+@pytest.mark.slow
 def test_aql_learns_nothing_from_cartpoles_rewards(effects):
     row = effects.loc[CARTPOLE, "AQL", 20, "reward deleted"]
     assert row.low < 0 < row.high or row.low >= 0  # no less than with them
     assert np.isnan(row.share)  # it does not earn more than Random in the first place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", ["last kept", "reward deleted, last kept"])
 def test_without_choosing_spaql_ts_still_balances_the_pole_with_or_without_the_reward(effects, control):
     assert effects.loc[CARTPOLE, "SPAQL-TS", 20, control].share_low > 0.6
     assert effects.loc[CARTPOLE, "SPAQL-TS", 20, "Q fixed, last kept"].share_high < 0.1  # it is what it learns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
 def test_a_value_of_zero_after_the_end_lets_both_learn_without_choosing(effects, algorithm):
     assert effects.loc[CARTPOLE, algorithm, 20, "zero at the end, last kept"].share_low > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
 def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
     row = effects.loc[CARTPOLE, algorithm, 20, "Q from 0"]
@@ -219,6 +226,7 @@ def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
     assert row.share_high < 0.8
 
 
+@pytest.mark.slow
 def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(effects, stored):
     assert effects.loc[PENDULUM, "SPAQL", 20, "reward deleted"].share_high < 1
     for N in (1, 5, 20, 100):
@@ -243,6 +251,7 @@ def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(eff
     assert on_cartpole.loc["best"].fresh.is_monotonic_increasing
 
 
+@pytest.mark.slow
 def test_on_pendulum_random_partitions_do_no_worse_than_spaql_ts(effects):
     row = effects.loc[PENDULUM, "SPAQL-TS", 20, "random partitions"]
     assert row.difference > 0
@@ -250,6 +259,7 @@ def test_on_pendulum_random_partitions_do_no_worse_than_spaql_ts(effects):
     assert row.share_low > 1
 
 
+@pytest.mark.slow
 def test_all_last_agents_on_pendulum_beat_the_mean_of_the_unchanged_ones(stored):
     cells = controls.control_cells(stored)
     last, text = (cells[controls.Cell(PENDULUM, "SPAQL", 20, name)].fresh for name in ("last kept", "text"))

@@ -287,6 +287,7 @@ def test_missing_runs_are_said_and_not_judged(tmp_path):
         select(readings.reading_groups("torque", some), key)
 
 
+@pytest.mark.slow
 def test_the_answer_says_what_is_stored():
     joint, frame = readings.joint_fits(), readings.distances()
     judged = joint[joint.missing == ""]
@@ -308,6 +309,7 @@ def test_the_answer_says_what_is_stored():
         assert f"*{row.reading}* ({row.missing})" in said
 
 
+@pytest.mark.slow
 def test_a_stored_distance_against_the_textbook():
     """The text's SPAQL: means of twenty agents each, a t of 19 degrees of freedom."""
     (group,) = select(load_groups(studies=["long"]), "long, Pendulum-v1, SPAQL")

@@ -112,6 +112,7 @@ def test_a_setting_of_the_zoo_that_falls_in_a_line():
     assert schedule(0.2) == 0.2
 
 
+@pytest.mark.slow
 def test_the_search_used_neither_the_systems_nor_the_seeds_of_the_comparison():
     search = json.loads((default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
     assert not {trial["system"] for trial in search["trials"]} & set(BOTH)
@@ -167,6 +168,7 @@ def test_on_pendulum_it_needs_a_fraction_of_trpos_samples_and_ends_higher():
     assert frame.loc["TRPO", "wins_low"] < 0.5 < frame.loc["TRPO", "wins_high"]
 
 
+@pytest.mark.slow
 def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_with_trpo_at_the_end():
     reached = repaired.samples_to_levels(stored()).set_index(["system", "algorithm", "level"]).stays
     assert reached["CartPole-v0", "SPAQL-R", 199.0] <= 40_000
@@ -177,6 +179,7 @@ def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_wi
     assert means()["CartPole-v0", "SPAQL-R", 100_000] > 199.5
 
 
+@pytest.mark.slow
 def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
     others, missing = load_stored(paper_jobs("sb3"), default_store())
     assert not missing
@@ -214,6 +217,7 @@ def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
     assert np.median(walls["SPAQL-R"]) < 30
 
 
+@pytest.mark.slow
 def test_the_legend_names_what_is_drawn_in_any_panel():
     others, _ = load_stored(paper_jobs("sb3"), default_store())
     for figure in (pictures.sample_curves(others.values()), pictures.end_profiles(repaired.profiles(others.values()))):
@@ -221,6 +225,7 @@ def test_the_legend_names_what_is_drawn_in_any_panel():
         assert sorted(text.get_text() for text in legend.get_texts()) == ["DQN", "PPO", "SAC"]
 
 
+@pytest.mark.slow
 def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
     jobs = [job for study in ("repaired", "variants") for job in paper_jobs(study)]
     records, missing = load_stored(jobs, default_store())
@@ -238,6 +243,7 @@ def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
         assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 15
 
 
+@pytest.mark.slow
 def test_the_ladder_from_spaql_to_spaqlr_on_the_stored_runs():
     jobs = [job for study in ("repaired", "variants", "long") for job in paper_jobs(study)]
     jobs += control_jobs(CONTROL_STUDY, ControlPart(BOTH, ("last kept",), ("SPAQL",)), SEED)
@@ -269,6 +275,7 @@ def test_a_rung_counts_the_samples_of_rollouts_only_where_they_choose():
     assert frame.reward.tolist() == [-7.0, -7.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", BOTH)
 def test_the_small_trees_of_the_chapter_are_stored(system):
     (path,) = (default_store() / "policies").glob(f"{system}-SPAQL-R-*.npz")

@@ -63,11 +63,21 @@ def forest(frame: pd.DataFrame) -> Figure:
     axes.set_xscale("symlog", linthresh=1, linscale=0.6)
     ticks = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30)
     axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
-    axes.set_yticks(range(len(rows)), rows.id, fontsize=8)
+    axes.set_yticks(range(len(rows)), [claim_label(name) for name in rows.id], fontsize=8)
     axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel="ours minus the paper's, in half-widths of the paper's interval")
     axes.grid(visible=False, axis="y")
     legend_above(figure, axes)
     return figure
+
+
+# Words of the claims' ids that are names.
+NAMES = {"spaql": "SPAQL", "ts": "SPAQL-TS", "aql": "AQL", "trpo": "TRPO", "random": "Random", "pendulum": "Pendulum",
+         "cartpole": "CartPole", "discrete": "five torques"}  # fmt: skip
+
+
+def claim_label(name: str) -> str:
+    """Return the id of a claim as a label: what it is about, in words."""
+    return ", ".join(NAMES.get(word, word) for word in name.split("-"))
 
 
 def bias(frame: pd.DataFrame) -> Figure:

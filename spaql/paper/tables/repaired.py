@@ -15,9 +15,10 @@ from spaql.systems import title
 
 
 def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the mean reward of each algorithm after some numbers of samples."""
-    rows = []
-    for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
+    """Return the mean reward of each algorithm after some numbers of samples, system by system."""
+    rows, systems = [], list(dict.fromkeys(frame.system))
+    ordered = frame.sort_values("system", key=lambda names: names.map(systems.index), kind="stable")
+    for (system, algorithm), cell in ordered.groupby(["system", "algorithm"], sort=False):
         row = {"system": title(system), "algorithm": algorithm}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
