@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLTS
+from spaql.compiling import PACKAGE
 from spaql.systems import compiled_world, space_of, system_of
 from tests.conftest import Opaque
 
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
+MACHINE_CODE = PACKAGE / "__pycache__"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -92,11 +95,16 @@ def test_the_next_process_loads_the_machine_code_and_a_change_compiles_again(fol
     text = (folder / "tank.py").read_text(encoding="utf-8")
     changed = folder / "changed"
     changed.mkdir()
-    # A change of the kernel alone: were old machine code used, the numbers would be the same.
-    other = text.replace("return -abs(state[0] - 0.5), False", "return -2.0, False")
+    # A change of the kernel alone: were old machine code used, the numbers would be the same.  It is another one each
+    # time, for what an earlier run of this test compiled may still be there.
+    other = text.replace("return -abs(state[0] - 0.5), False", f"return {-2.0 - time.time_ns() % 10**9 / 1e9}, False")
+    assert other != text
+    known = set(MACHINE_CODE.glob("tank.Tank-*"))
     (changed / "tank.py").write_text(other, encoding="utf-8")
     assert int(run(changed, USE + HITS)) == 0
     assert run(changed, USE + "print(a.history.rewards[-1])") != first
+    for left in set(MACHINE_CODE.glob("tank.Tank-*")) - known:
+        shutil.rmtree(left)
 
 
 def test_the_twin_is_checked_as_printed(folder, tank):
