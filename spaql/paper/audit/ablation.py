@@ -18,6 +18,8 @@ from spaql.policies.interval import paper_interval
 
 RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
 
+CELL = ["system", "algorithm", "rule", "quantity"]  # what names a row of `ablation_table`
+
 
 def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
     """Return the effect of each rule of the released program, alone and all together, on the long runs.
@@ -35,16 +37,16 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
         if job == base or base not in text:
             continue
         found = {name: (group.column(name), text[base].column(name)) for name in quantities}
+        unchanged = all(np.array_equal(one, other) for one, other in found.values())
         for quantity in quantities:
             key = job.system, job.algorithm, RULE_NAMES[job.rules], quantity
-            pairs[key] = found[quantity]
-            same[key] = all(np.array_equal(one, other) for one, other in found.values())
+            pairs[key], same[key] = found[quantity], unchanged
     tests = paired_holm(pairs)
     if not pairs:
         raise ValueError("expected agents under the text's rules and under others, with the same K, N and ξ")
     frame = pd.DataFrame(
         [
-            dict(zip(("system", "algorithm", "rule", "quantity"), key, strict=True))
+            dict(zip(CELL, key, strict=True))
             | {"text": other.mean(), "released": one.mean()}
             | {"difference": tests[key].difference, "low": tests[key].low, "high": tests[key].high}
             | {"p_holm": tests[key].p_holm, "same": same[key]}

@@ -9,11 +9,11 @@ from spaql.paper.audit.bias import best_against_fresh
 from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
-from spaql.paper.audit.judge import EQUALITIES
+from spaql.paper.audit.judge import EQUALITIES, about
 from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import Reading
-from spaql.paper.tables.table import between, number
+from spaql.paper.tables.table import between, listed, number
 from spaql.policies.interval import Interval
 from spaql.systems import solved_at
 
@@ -86,7 +86,7 @@ def describe_reading(reading: Reading) -> str:
         "random": "a Random that pushes one way",
     }
     told = [text for name, text in words.items() if getattr(reading, name) != getattr(Reading(), name)]
-    return " and ".join((", ".join(told[:-1]), told[-1])) if len(told) > 1 else "".join(told)
+    return listed(told) if told else ""
 
 
 def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
@@ -209,11 +209,6 @@ def equality_finding(frame: pd.DataFrame) -> Finding:
 def same(claims: pd.DataFrame, ids: Iterable[str]) -> str:
     """Return the verdict that claims share, or all of theirs."""
     return ", ".join(dict.fromkeys(claims.verdict[list(ids)]))
-
-
-def about(count: float) -> str:
-    """Return a large number with three digits that count."""
-    return f"{float(f'{count:.3g}'):,.0f}"
 
 
 def as_list(found: Iterable[Finding]) -> str:

@@ -176,7 +176,7 @@ def spelt(before: str, found: Measured | None) -> dict[str, float]:
     return {f"{before}{name}": value for name, value in zip(names, values, strict=True)}
 
 
-def told(value: float) -> str:
+def about(value: float) -> str:
     """Return a number with three digits that count, thousands apart, and a proper minus sign."""
     return f"{float(f'{value:.3g}'):,.10g}".replace("-", "−")
 
@@ -187,10 +187,10 @@ def allowed(claim: Claim, found: Measured) -> str:
     if claim.kind in ORDERS:
         return "above 0"
     if claim.kind in EQUALITIES:
-        return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {told(high)}"
+        return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {about(high)}"
     if np.isinf(high):
-        return f"at least {told(low)}"
-    return f"at most {told(high)}" if np.isinf(low) else f"{told(low)} to {told(high)}"
+        return f"at least {about(low)}"
+    return f"at most {about(high)}" if np.isinf(low) else f"{about(low)} to {about(high)}"
 
 
 def printed(claim: Claim, claims: Iterable[Claim]) -> tuple[float, float]:

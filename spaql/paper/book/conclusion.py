@@ -8,7 +8,8 @@ import math
 
 import pandas as pd
 
-from spaql.paper.audit.findings import Finding, about
+from spaql.paper.audit.findings import Finding
+from spaql.paper.audit.judge import about
 from spaql.paper.book.explorer import LEARNED, SMALLER, policies_of
 from spaql.paper.studies import LONG_RUNS
 from spaql.paper.tables.audit import interval_of

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
+from spaql.paper.audit.ablation import CELL
 from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import show_ours
 from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
@@ -86,8 +87,6 @@ def interval_table(
     return Table(frame[kept].assign(**texts), caption, name)
 
 
-KEYS = ["system", "algorithm", "rule", "quantity"]
-
 MEASURED = {"rewards": "the reported reward", "fresh": "the reward on fresh episodes", "arms": "the arms"}
 
 
@@ -115,9 +114,9 @@ def ablation_words(effects: pd.DataFrame, first: pd.DataFrame | None = None) -> 
     opening += f", {len(earned)} of them of a reward." if len(moved) else "."
     lines = [f"{change(row)}: {size(row)}" for _, row in moved.iterrows()]
     if first is not None:
-        now, lucky = effects.set_index(KEYS), first[(first.p_holm < 0.05) & (first.quantity != "arms")]
+        now, lucky = effects.set_index(CELL), first[(first.p_holm < 0.05) & (first.quantity != "arms")]
         for _, row in lucky.iterrows():
-            all_of_them = now.loc[tuple(row[KEYS])]
+            all_of_them = now.loc[tuple(row[CELL])]
             lines.append(
                 f"with the first agents alone there would have been another, {change(row)}: {size(row)} "
                 f"({p_value(row.p_holm)}); with all of them it is {size(all_of_them)} "
