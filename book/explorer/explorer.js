@@ -146,14 +146,16 @@ const spaqlExplorer = (() => {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
     .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 0.5rem 0; align-items: end; }
-    .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 8rem; flex: 1 1 8rem; }
-    .spaql label.wide { flex: 2 1 13rem; }
+    .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 7rem; flex: 1 1 7rem; }
+    .spaql label.wide { flex: 9 1 17rem; }
     .spaql select, .spaql button { font: inherit; font-size: 0.85rem; color: var(--ink); background: var(--soft); min-height: 2.75rem;
       border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.4rem; max-width: 100%; cursor: pointer; }
     .spaql input[type=range] { width: 100%; min-height: 2.2rem; }
-    .spaql .one .panel { display: grid; gap: 0 1rem; align-items: start;
-      grid-template: "who who" auto "mapped seen" auto "mapped more" 1fr "tree tree" auto / 1fr 1fr; }
-    .spaql .both { display: grid; gap: 0 0.8rem; grid-template: repeat(5, auto) / minmax(0, 1fr) minmax(0, 1fr); }
+    .spaql .one { display: grid; gap: 0 1rem; align-items: start;
+      grid-template: "who who" auto "mapped seen" auto "mapped more" auto "chosen more" 1fr "tree tree" auto
+        / minmax(0, 1fr) minmax(0, 1fr); }
+    .spaql .one .panel { display: contents; }
+    .spaql .both { display: grid; gap: 0 0.8rem; grid-template: repeat(6, auto) / minmax(0, 1fr) minmax(0, 1fr); }
     .spaql .both .panel { display: grid; grid-row: span 5; grid-template-rows: subgrid; align-items: start;
       grid-template-areas: "who" "seen" "mapped" "more" "tree"; }
     .spaql .panel > * { min-width: 0; }
@@ -162,6 +164,8 @@ const spaqlExplorer = (() => {
     .spaql .mapped { grid-area: mapped; }
     .spaql .more { grid-area: more; }
     .spaql details { grid-area: tree; }
+    .spaql .one .chosen { grid-area: chosen; }
+    .spaql .both .chosen { grid-column: 1 / -1; }
     .spaql [hidden] { display: none !important; }
     .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
     .spaql canvas.map { touch-action: pan-y; cursor: crosshair; }
@@ -189,7 +193,7 @@ const spaqlExplorer = (() => {
     .spaql p.help { font-size: 0.9rem; margin: 0.3rem 0; }
     .spaql summary { cursor: pointer; min-height: 2.2rem; }
     @media (max-width: 600px) {
-      .spaql .one .panel { display: block; }
+      .spaql .one, .spaql .one .panel { display: block; }
       .spaql .both { gap: 0 0.4rem; }
       .spaql .both .score { font-size: 0.9rem; min-height: 4.2em; }
       .spaql .both .who, .spaql .drive p { font-size: 0.8rem; }
@@ -320,7 +324,7 @@ const spaqlExplorer = (() => {
     for (const text of [texts[0], withSymbol(variable), texts[1]]) element(ticks, "span", {}, text);
   }
 
-  // A reader at the wheel: buttons or a slider, and the arrow keys.  What is let go returns to nothing where a system
+  // A reader at the controls: buttons or a slider, and the arrow keys.  What is let go returns to nothing where a system
   // has such an action; elsewhere the last one stays.
   function makeDrive(parent, system) {
     const box = element(parent, "div", { class: "drive", tabindex: 0, role: "group", "aria-label": "You drive" });
@@ -594,17 +598,19 @@ const spaqlExplorer = (() => {
     const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
     fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
     const room = element(place, "div", { class: "one" });
-    const axes = element(place, "div", { class: "spaql-row" });
+    const chosen = element(room, "div", { class: "chosen" });
+    const axes = element(chosen, "div", { class: "spaql-row" });
     const acrossChoice = choice(axes, "Across the map");
     const upChoice = choice(axes, "Up the map");
-    const whatChoice = choice(axes, "Colour of the map");
-    const sliders = element(place, "div", { class: "spaql-row" });
+    const whatChoice = choice(axes, "Map colour");
+    const sliders = element(chosen, "div", { class: "spaql-row" });
     element(place, "p", { class: "help" }, "Point at a map to read a cell; click, tap or drag to put the system there. "
       + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses. "
       + "While the system moves, the map is the slice through the state where it is.");
 
     const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
     const panels = [makePanel(room, place, view), makePanel(room, place, view)];
+    room.append(chosen); // below them
     let clock = 0;
     const shown = () => (besideChoice.value === "none" ? panels.slice(0, 1) : panels);
     const over = () => shown().every((panel) => panel.run.over);
@@ -615,7 +621,7 @@ const spaqlExplorer = (() => {
       const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value)
         .map(([i, p]) => [i, policyName(p)]);
       fill(policyChoice, entries);
-      fill(besideChoice, [["none", "nothing"], ["you", "you, at the wheel"], ...entries],
+      fill(besideChoice, [["none", "nothing"], ["you", "you, at the controls"], ...entries],
         besideChoice.value === "you" ? "you" : "none");
       const names = view.system.state.map((variable) => [variable.name, withSymbol(variable)]);
       fill(acrossChoice, names, view.system.axes[0]);

@@ -5,3 +5,12 @@ addEventListener("load", () => {
     button.setAttribute("aria-label", button.dataset.tooltip || "Copy");
   }
 });
+
+// What is wider than its place is marked, so that nobody misses a column for not knowing that there is one.
+function markWide() {
+  for (const box of document.querySelectorAll(".bd-article .pst-scrollable-table-container, .bd-article figure:has(img.dense)")) {
+    box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 4);
+  }
+}
+addEventListener("load", markWide);
+addEventListener("resize", markWide);

@@ -2,24 +2,25 @@
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import scale_of
 from spaql.rules import COLUMNS
 
+OF_JOBS = ("algorithm", "system", "xi", "agent")
+
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:
     """Return the histories of records as one frame, with one row per iteration of an agent."""
     records = list(records)
-    frames = []
-    for record in records:
-        frame = pd.DataFrame({name: record.history[name] for name in COLUMNS})
-        frame.insert(0, "iteration", range(1, len(frame) + 1))
-        for name in ("agent", "xi", "system", "algorithm"):
-            frame.insert(0, name, getattr(record.job, name))
-        frames.append(frame)
-    whole = pd.concat(frames, ignore_index=True)
+    lengths = [len(record.history) for record in records]
+    whole = pd.DataFrame(
+        {name: pd.Series([getattr(record.job, name) for record in records]).repeat(lengths).array for name in OF_JOBS}
+        | {"iteration": np.concatenate([np.arange(1, length + 1) for length in lengths])}
+        | {name: np.concatenate([record.history[name] for record in records]) for name in COLUMNS}
+    )
     whole["scale"] = scale_of(record.job for record in records)
     return whole
 

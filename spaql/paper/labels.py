@@ -49,7 +49,7 @@ def system_name(env_id: str) -> str:
 
 def variant(env_id: str) -> str:
     """Return what an environment's title adds to the name of its system: "five torques", or nothing."""
-    return title(env_id).removeprefix(system_name(env_id)).lstrip(",- ")
+    return title(env_id).removeprefix(system_name(env_id)).lstrip(",- ").strip("()")
 
 
 def formulas(observed: Sequence[str]) -> dict[str, str]:

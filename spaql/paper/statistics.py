@@ -15,8 +15,13 @@ Name = TypeVar("Name", bound=Hashable)  # of a pair of groups
 
 
 def student_interval(values: ArrayLike) -> Interval:
-    """Return the mean with Student's 95 % interval, which a few agents need: 1.96 deviations cover too little."""
-    values = numbers(values, at_least=2)
+    """Return the mean with Student's 95 % interval, which a few agents need: 1.96 deviations cover too little.
+
+    Both ends of a single agent's are its value, as in the paper's interval: there is nothing to tell how far it may be.
+    """
+    values = numbers(values)
+    if values.size == 1:
+        return Interval(values[0], values[0], values[0])
     half = stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size)
     return Interval(values.mean(), values.mean() - half, values.mean() + half)
 

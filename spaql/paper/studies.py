@@ -247,20 +247,6 @@ ABLATION = Ablation(  # each rule alone, then all; with another N; and the ξ st
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Further:
-    """More agents of the ablation, and of the text's runs that it is compared with.
-
-    They are for our own questions, which the paper's number of agents leaves open; of each only the end is kept.
-    """
-
-    ablation: Ablation
-    agents: int  # of each cell, with those of the other studies
-
-
-FURTHER = Further(ablation=ABLATION, agents=100)
-
-
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """One way to read what the paper ran on Pendulum; the defaults are the text's.
@@ -406,6 +392,25 @@ CONTROL_STUDY = ControlStudy(
     agents=10,
 )
 
+
+# ---------------------------------------------------------------------------------------------------------------------
+# More agents for our own questions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Further:
+    """More agents of the ablation and of the controls, and of the text's runs that both are compared with.
+
+    They are for our own questions, which the paper's number of agents leaves open; of each only the end is kept.
+    """
+
+    ablation: Ablation
+    controls: ControlStudy
+    agents: int  # of each cell, with those of the other studies
+
+
+FURTHER = Further(ablation=ABLATION, controls=CONTROL_STUDY, agents=100)
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The same at smaller scales
 
@@ -414,6 +419,8 @@ Plan = Study | Ablation | ReadingsStudy | ControlStudy | Further | Checkpointed 
 
 QUICK_ABLATION = dataclasses.replace(ABLATION, agents=10, iterations=1000)
 SMOKE_ABLATION = dataclasses.replace(ABLATION, agents=2, iterations=10, fresh=20)
+QUICK_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000)
+SMOKE_CONTROLS = dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20)
 
 SCALES: dict[str, dict[str, Plan]] = {
     "paper": {
@@ -436,8 +443,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=5),
         "ablation": QUICK_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=10, iterations=1000, roots=1),
-        "controls": dataclasses.replace(CONTROL_STUDY, agents=10, iterations=1000),
-        "further": Further(ablation=QUICK_ABLATION, agents=20),
+        "controls": QUICK_CONTROLS,
+        "further": Further(ablation=QUICK_ABLATION, controls=QUICK_CONTROLS, agents=20),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=10, iterations=40),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=3, iterations=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=5),
@@ -450,8 +457,8 @@ SCALES: dict[str, dict[str, Plan]] = {
         "trpo": dataclasses.replace(TRPO_RUNS, agents=2, iterations=1, fresh=20),
         "ablation": SMOKE_ABLATION,
         "readings": dataclasses.replace(READINGS_STUDY, agents=2, iterations=10, xi_iterations=4, roots=1, fresh=20),
-        "controls": dataclasses.replace(CONTROL_STUDY, agents=2, iterations=10, fresh=20),
-        "further": Further(ablation=SMOKE_ABLATION, agents=3),
+        "controls": SMOKE_CONTROLS,
+        "further": Further(ablation=SMOKE_ABLATION, controls=SMOKE_CONTROLS, agents=3),
         "repaired": dataclasses.replace(REPAIRED_RUNS, agents=2, iterations=3, evaluations=5, fresh=20),
         "variants": dataclasses.replace(VARIANT_RUNS, agents=2, iterations=2, evaluations=5, fresh=20),
         "sb3": dataclasses.replace(SB3_RUNS, agents=2, iterations=1, evaluations=5, fresh=20),
@@ -501,7 +508,7 @@ def planned_jobs(study: str, scale: str, seed: int) -> tuple[Job, ...]:
         jobs = dict.fromkeys(job for name in plan.readings for job in reading_jobs(plan, name, seed))
         return tuple(job for job in jobs if job not in known)
     if isinstance(plan, ControlStudy):
-        return tuple(job for part in plan.parts for job in control_jobs(plan, part, seed))
+        return tuple(control_jobs(plan, seed))
     if isinstance(plan, Further):
         return tuple(planned_further(plan, seed))
     return tuple(study_jobs(plan, seed))
@@ -612,23 +619,24 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
     )
 
 
-def control_jobs(plan: ControlStudy, part: ControlPart, seed: int) -> list[Job]:
-    """Return the agents of a part of the controls."""
+def control_jobs(plan: ControlStudy, seed: int) -> list[Job]:
+    """Return the agents of the controls, part by part."""
     jobs = []
-    for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
-        control = CONTROLS[name]
-        jobs += make_jobs(
-            [algorithm],
-            [system],
-            [LONG_RUNS.xis[system][algorithm]],
-            plan.agents,
-            plan.iterations,
-            part.evaluations,
-            seed,
-            control.rules,
-            plan.fresh,
-            **dict(control.parameters),
-        )
+    for part in plan.parts:
+        for system, algorithm, name in itertools.product(part.systems, part.learners, part.controls):
+            control = CONTROLS[name]
+            jobs += make_jobs(
+                [algorithm],
+                [system],
+                [LONG_RUNS.xis[system][algorithm]],
+                plan.agents,
+                plan.iterations,
+                part.evaluations,
+                seed,
+                control.rules,
+                plan.fresh,
+                **dict(control.parameters),
+            )
     return jobs
 
 
@@ -674,10 +682,9 @@ def further_of(jobs: Iterable[Job]) -> list[Job]:
 
 
 def planned_further(plan: Further, seed: int) -> list[Job]:
-    """Return the further agents of the ablation, and of the text's runs beside its long runs and those with ξ = 0."""
-    own = ablation_jobs(plan.ablation, seed)
-    text = text_jobs([job for job in own if is_long(job) or job.xi == 0.0], plan.ablation.agents)
-    return further_jobs(own + text, plan.agents)
+    """Return the further agents of the ablation and of the controls, and of the text's runs beside them."""
+    own = ablation_jobs(plan.ablation, seed) + control_jobs(plan.controls, seed)
+    return further_jobs(own + text_jobs(own, plan.ablation.agents), plan.agents)
 
 
 @functools.cache

@@ -13,12 +13,14 @@ def in_words(tree: Tree, decimals: int = 2) -> str:
     path: list[str] = []
     for place, node, depth in walk(tree):
         if place == "leaf":
-            said = " and ".join(path[:depth]) or "always"
+            said = " and ".join(path[:depth])
             conditions.setdefault(describe_action(tree, node, decimals), []).append(said)
         elif place != "end":
             path[depth:] = [describe_question(tree, node, {"<": "<", ">=": "≥"}[place], decimals)]
     action = tree.variables.action
-    return " ".join(f"{action} {name}: if {'; or if '.join(when)}." for name, when in conditions.items())
+    if tree.leaves == 1:
+        return f"The {action} is always {next(iter(conditions))}."
+    return " ".join(f"The {action} is {name} if {'; or if '.join(when)}." for name, when in conditions.items())
 
 
 def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, int]]:

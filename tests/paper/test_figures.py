@@ -194,6 +194,16 @@ def test_a_table_speaks_to_the_book_to_jupyter_and_to_a_terminal():
     assert all("−1.0" in text and "A note." in text for text in bundle.values())
 
 
+def test_columns_of_numbers_stand_to_the_right_and_intervals_are_not_broken():
+    cells = {"system": "CartPole", "N": "20", "reward": "**−1,000.5** [−3, 2]", "left": "5 % of 7", "share": "–"}
+    frame = pd.DataFrame([cells, cells | {"N": "", "reward": "2 ± 1", "share": "< 10⁻¹⁵"}])
+    sides, first = table.Table(frame, "What it is", "tab-x").myst().split("\n\n")[1].splitlines()[1:3]
+    assert [side.endswith(":") for side in sides.strip("|").split("|")] == [False, True, True, False, True]
+    assert "[−3,\u00a02]" in first
+    assert "5\u00a0% of 7" in first
+    assert table.unbroken("[a link, more](page.md)") == "[a link, more](page.md)"
+
+
 def test_numbers_as_text():
     assert table.number(-1234.567) == "−1,234.57"
     assert table.spread([1.0, 3.0]) == "2.00 ± 1.39"

@@ -1,4 +1,4 @@
-"""Further agents of the ablation, of which only the end is kept."""
+"""Further agents of the ablation and of the controls, of which only the end is kept."""
 
 import dataclasses
 
@@ -57,18 +57,18 @@ def test_agents_stand_together_whatever_is_kept_of_them():
             group.column(name)
 
 
-def test_every_cell_of_the_ablation_comes_to_as_many_agents_and_so_does_what_it_is_compared_with():
-    jobs, own = paper_jobs("further"), paper_jobs("ablation")
+def test_every_cell_of_the_ablation_and_the_controls_comes_to_as_many_agents_and_so_does_what_it_is_compared_with():
+    jobs, own = paper_jobs("further"), paper_jobs("ablation") + paper_jobs("controls")
     assert {study_of(job) for job in jobs} == {"further"}
     assert len(set(jobs)) == len(jobs)
-    known = {study: paper_jobs(study) for study in ("long", "xi")}
-    text = [job for job in known["long"] if job.algorithm != "Random" and "Discrete" not in job.system]
-    text += [job for job in known["xi"] if job.system == "CartPole-v0" and job.algorithm != "Random" and job.xi == 0]
+    known = {study: [job for job in paper_jobs(study) if job.algorithm != "Random"] for study in ("long", "xi")}
+    text = [job for job in known["long"] if (job.algorithm, job.system) != ("AQL", "spaql/PendulumDiscrete-v1")]
+    text += [job for job in known["xi"] if job.system == "CartPole-v0" and job.xi == 0]
     places = {}
     for job in [*own, *text, *jobs]:
         cell = dataclasses.replace(job.group(), record=False, brief=False)
         places.setdefault(cell, set()).add(job.agent)
-    assert len(places) == len({job.group() for job in own}) + 9
+    assert len(places) == len({job.group() for job in own}) + 11
     assert all(found == set(range(FURTHER.agents)) for found in places.values())
 
 

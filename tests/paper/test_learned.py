@@ -11,7 +11,7 @@ from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import paired, paired_holm
-from spaql.paper.studies import CONTROLS, LONG_RUNS, paper_jobs, study_of, text_jobs
+from spaql.paper.studies import CONTROLS, LONG_RUNS, further_of, paper_jobs, study_of, text_jobs
 from spaql.partition import NONE, new_partition, split
 from spaql.rules import HISTORY
 
@@ -161,6 +161,7 @@ def test_every_control_is_one_change_and_what_is_compared_with_it_is_stored_else
 def stored():
     jobs = paper_jobs("controls")
     wanted = [*jobs, *text_jobs(jobs, LONG_RUNS.agents)]
+    wanted += further_of(wanted)
     wanted += [job for job in paper_jobs("long") if job.algorithm == "Random"]
     records, missing = load_stored(wanted, default_store(), repair=False)
     assert not missing

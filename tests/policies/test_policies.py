@@ -439,7 +439,7 @@ def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
 
 def test_words_say_what_the_tree_does(agents):
     tree = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=4, proposals=50).tree
-    said = re.findall(r"force ([-+]\d+) N: (.*?)\.(?= force|$)", in_words(tree, decimals=17))
+    said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
     observations = np.random.default_rng(0).normal(0, 0.1, (200, 4))
     for x, x_dot, theta, theta_dot in observations:
         names = {"x": x, "x_dot": x_dot, "theta": theta, "theta_dot": theta_dot}

@@ -17,7 +17,7 @@
     decimals: 1, // of the return
     ending: "", // no episode ends before its time
     right: -1, // torques that are negative turn to the right
-    settled: "end upright and still",
+    settled: "end upright",
     poor: -1, // who stands still and earns less per step is stuck
 
     seconds: (constants) => constants.dt,

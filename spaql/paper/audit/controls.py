@@ -12,9 +12,9 @@ from spaql.paper.audit.groups import Group, MissingError, grouped, spell
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval
-from spaql.paper.studies import CONTROL_STUDY, CONTROLS, LEARNERS, Control, paper_jobs, text_jobs
-from spaql.policies.interval import Interval, paper_interval
+from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval, student_interval
+from spaql.paper.studies import CONTROLS, LEARNERS, LONG_RUNS, Control, further_of, paper_jobs, text_jobs
+from spaql.policies.interval import Interval
 
 CONTROL_NAMES = {control: name for name, control in CONTROLS.items()}
 
@@ -64,8 +64,8 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
     rows = [
         cell._asdict()
         | {"quantity": quantity, "agents": len(one)}
-        | spell("text", paper_interval(other))
-        | spell("changed", paper_interval(one))
+        | spell("text", student_interval(other))
+        | spell("changed", student_interval(one))
         | {"difference": tests[cell, quantity].difference, "p_holm": tests[cell, quantity].p_holm}
         | {"low": tests[cell, quantity].low, "high": tests[cell, quantity].high}
         | {"wins": tests[cell, quantity].improvement, "arms": cells[cell].arms.mean()}
@@ -82,7 +82,8 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
 def stored_effects(store: Path | None = None) -> pd.DataFrame:
     """Return what each control does on fresh episodes, by system, algorithm, N and control, from the stored runs."""
     jobs = paper_jobs("controls")
-    jobs += text_jobs(jobs, CONTROL_STUDY.agents)
+    jobs += text_jobs(jobs, LONG_RUNS.agents)
+    jobs += further_of(jobs)
     jobs += [job for job in paper_jobs("long") if job.algorithm == "Random"]
     records, missing = load_stored(jobs, store or provenance.default_store(), repair=False)
     if missing:
@@ -99,7 +100,7 @@ def random_level(cells: dict[Cell, Group], system: str) -> float:
 
 def gain_left(changed: np.ndarray, text: np.ndarray, floor: float) -> Interval:
     """Return which share of the text's gain over a floor is left, with the interval of a bootstrap over agents."""
-    if not paper_interval(text).low > floor:
+    if not student_interval(text).low > floor:
         return Interval(np.nan, np.nan, np.nan)
     weights = bootstrap_weights(np.random.default_rng(0), len(text), 2000)
     resampled = (weights @ changed - floor) / (weights @ text - floor)
@@ -111,8 +112,8 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
     rows = [
         cell._asdict()
         | {"kept": "last" if cell.control == "last kept" else "best", "agents": len(group.fresh)}
-        | spell("rewards", paper_interval(group.rewards))
-        | spell("fresh", paper_interval(group.fresh))
+        | spell("rewards", student_interval(group.rewards))
+        | spell("fresh", student_interval(group.fresh))
         for cell, group in control_cells(records).items()
         if cell.algorithm == "SPAQL" and cell.control in ("text", "last kept")
     ]

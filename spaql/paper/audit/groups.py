@@ -215,6 +215,31 @@ def load_groups(store: str | os.PathLike | None = None, studies: Iterable[str] =
     return groups
 
 
+def with_further(groups: Mapping[Key, Group], store: str | os.PathLike | None = None) -> dict[Key, Group]:
+    """Return these groups, those of which all further agents are stored (see `Further`) joined with them."""
+    store = Path(store) if store else provenance.default_store()
+    keys = {
+        dataclasses.replace(job.group(), record=False, brief=True): (study, job.system, job.algorithm, job.xi)
+        for study in ("xi", "long")
+        for job in paper_jobs(study)
+    }
+    wanted: dict[Key, list[Job]] = {}
+    for job in paper_jobs("further"):
+        if (key := keys.get(job.group())) is not None and key in groups:
+            wanted.setdefault(key, []).append(job)
+    records, _ = load_stored([job for jobs in wanted.values() for job in jobs], store, repair=False)
+    more = {key: jobs for key, jobs in wanted.items() if all(job in records for job in jobs)}
+    return dict(groups) | {
+        key: joined(groups[key], make_group(records[job] for job in jobs)) for key, jobs in more.items()
+    }
+
+
+def joined(one: Group, other: Group) -> Group:
+    """Return two groups as one, with what both ended with; of some agents nothing else may be known."""
+    rewards, fresh, arms = (np.concatenate(pair) for pair in zip(one[:3], other[:3], strict=True))
+    return Group(rewards, fresh, arms, curves=np.zeros((rewards.size, 0)), batches=np.zeros(0))
+
+
 def select(groups: Mapping[Key, Group], name: str) -> list[Group]:
     """Return the groups that a claim calls "study, system, algorithm[, ξ]", or raise `MissingError`."""
     study, system, algorithm, *xis = name.split(", ")

@@ -16,7 +16,9 @@ lies inside, or it excludes what is claimed.
 
 Every claim has two verdicts, **as written** from the experiment that the text describes and **as run** from the reading
 of it that fits the paper's numbers best (`spaql.paper.audit.readings`), which differs from the text on Pendulum alone.
-They come from whole groups of stored agents at the paper's scale, or there are none: **not judged**.
+They come from whole groups of stored agents at the paper's scale, or there are none: **not judged**.  A third verdict
+is that of the text's experiment **with more agents** than the paper's twenty, where a claim needs but the end of runs
+of which more are stored (`spaql.paper.audit.groups.with_further`); elsewhere it is the first.
 """
 
 import os
@@ -29,14 +31,16 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
-from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups
+from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups, with_further
 from spaql.paper.audit.measures import MEASURES, Measured
 from spaql.paper.audit.readings import TEXT, best_reading, reading_groups
 from spaql.paper.statistics import holm
+from spaql.paper.studies import FURTHER
 
 EQUALITIES = ("number", "level", "levels", "count")
 ORDERS = ("order", "same order")
 MARGIN = 0.1  # of the paper's value
+MORE = f"with up to {FURTHER.agents} agents"
 
 Bounds = tuple[float, float]
 
@@ -134,21 +138,39 @@ def direction(claim: Claim, found: Measured) -> str:
 
 
 def judge(
-    claims: Iterable[Claim], groups: Mapping[Key, Group], as_run: Mapping[Key, Group] | None = None
+    claims: Iterable[Claim],
+    groups: Mapping[Key, Group],
+    as_run: Mapping[Key, Group] | None = None,
+    larger: Mapping[Key, Group] | None = None,
 ) -> pd.DataFrame:
-    """Return the frame of `verdicts` for these claims from these groups, and from those of the best reading."""
+    """Return the frame of `verdicts` for these claims.
+
+    Parameters
+    ----------
+    claims
+        From `load_claims`.
+    groups
+        Of the text's experiment, from `load_groups`.
+    as_run
+        Of the best reading.
+    larger
+        Of the text's experiment with more agents, from `with_further`.
+    """
     claims = list(claims)
     measured = measure(claims, groups)
     written = decide(claims, measured)
     run = written if as_run is None else decide(claims, measure(claims, as_run))
+    more = written if larger is None else decide(claims, measured | known(measure(claims, larger)))
     scaled = {name: decide(claims, measured, scale) for name, scale in (("half", 0.5), ("double", 2.0))}
     # The paper's numbers are of the best so far, so a number on fresh episodes is no comparison with them.
     on_rewards = [claim for claim in claims if claim.column == "rewards" and claim.kind not in ("crossing", "number")]
-    fresh = decide(on_rewards, measure(on_rewards, groups, "fresh"))
+    afresh = measure(on_rewards, groups, "fresh")
+    fresh = decide(on_rewards, afresh)
+    more_fresh = decide(on_rewards, afresh | known(measure(on_rewards, larger or {}, "fresh")))
     rows = []
     for claim in claims:
         found, p_for, p_against, verdict, way, reason = written[claim.id]
-        again, other = fresh.get(claim.id), run[claim.id]
+        again, other, wider = fresh.get(claim.id), run[claim.id], more[claim.id]
         rows.append(
             {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
             | {"said": said(claim, claims)}
@@ -159,13 +181,21 @@ def judge(
             | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}
             | spelt("run_", other.found)
             | {"run_verdict": other.verdict, "run_direction": other.direction, "run_reason": other.reason}
+            | spelt("more_", wider.found)
+            | {"more_verdict": wider.verdict, "more_direction": wider.direction}
             | {name: judged[claim.id].verdict for name, judged in scaled.items()}
             | {"vague": claim.kind not in ORDERS and not claim.defined}
             | dict(zip(("paper", "paper_half"), printed(claim, claims), strict=True))
             | {"fresh": again.found.ours.mean if again and again.found else np.nan}
             | {"fresh_verdict": again.verdict if again else ""}
+            | {"more_fresh_verdict": more_fresh[claim.id].verdict if again else ""}
         )
     return pd.DataFrame(rows)
+
+
+def known(measured: Mapping[str, Measured | str]) -> dict[str, Measured | str]:
+    """Return what was measured, without the reasons why something was not."""
+    return {claim: found for claim, found in measured.items() if not isinstance(found, str)}
 
 
 def spelt(before: str, found: Measured | None) -> dict[str, float]:
@@ -235,10 +265,11 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
         Columns id, place, statement, kind; `said`, the paper's value; `ours` with `low` and `high`, the ends of
         its 95 % interval; of an equality `apart`, how far it is from the paper's, with `apart_low` and `apart_high`;
         `test`, `allowed` (where the claim says it lies) and `effect`; `p_for` and `p_against`, corrected; `verdict`,
-        `direction` and `why`; the same under the reading that fits best, `run_ours` to `run_verdict`; `half` and
-        `double`, the verdicts if the margin or the range of vague words were half or twice as wide; and where the
-        claim is about rewards at the end of training the quantity on fresh episodes, `fresh`, with the verdict it
-        would get, `fresh_verdict`.  `frame.attrs["reading"]` is the name of the reading.
+        `direction` and `why`; the same under the reading that fits best, `run_ours` to `run_verdict`, and with more
+        agents, `more_ours` to `more_verdict`; `half` and `double`, the verdicts if the margin or the range of vague
+        words were half or twice as wide; and where the claim is about rewards at the end of training the quantity on
+        fresh episodes, `fresh`, with the verdict it would get, `fresh_verdict`, and with more agents
+        `more_fresh_verdict`.  `frame.attrs["reading"]` is the name of the reading.
 
     Examples
     --------
@@ -250,7 +281,8 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
         reading = best_reading(store)
     except MissingError:
         reading = TEXT
-    frame = judge(load_claims(), groups, None if reading == TEXT else reading_groups(reading, store, groups))
+    run = None if reading == TEXT else reading_groups(reading, store, groups)
+    frame = judge(load_claims(), groups, run, with_further(groups, store))
     frame.attrs["reading"] = reading
     return frame
 
@@ -262,13 +294,14 @@ def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
 
 def summary(frame: pd.DataFrame, as_written: str = "As written", as_run: str = "As run") -> str:
     """Return the counts of verdicts as a line, with words for the two kinds of them."""
-    written, run = counts(frame), counts(frame, "run_verdict")
 
-    def words(found: dict[str, int]) -> str:
+    def words(column: str) -> str:
+        found = counts(frame, column)
         left = f", {found[NOT_JUDGED]} not judged" if found[NOT_JUDGED] else ""
         return f"{found[HOLDS]} hold, {found[DIFFERS]} differ, {found[UNDECIDED]} undecided{left}"
 
-    return f"{len(frame)} claims. {as_written}: {words(written)}. {as_run}: {words(run)}."
+    more = f" ({MORE} {words('more_verdict')})" if (frame.more_verdict != frame.verdict).any() else ""
+    return f"{len(frame)} claims. {as_written}: {words('verdict')}{more}. {as_run}: {words('run_verdict')}."
 
 
 # What stands before and after the values of a kind, and how many digits they have.
@@ -298,6 +331,13 @@ def show_verdict(row: Any, before: str = "") -> str:
     return f"{verdict} ({way})" if way else verdict
 
 
+def show_more(row: Any) -> str:
+    """Return what more agents give, as a sentence, if there are any."""
+    if np.isnan(row.more_ours) or row.more_ours == row.ours:
+        return ""
+    return f"{MORE[0].upper()}{MORE[1:]}: {show_verdict(row, 'more_')}, {show_ours(row, 'more_')}."
+
+
 def as_text(frame: pd.DataFrame) -> str:
     """Return the table of verdicts as text of at most 120 columns, place by place, with the counts at the end."""
     lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}as run"]
@@ -308,6 +348,6 @@ def as_text(frame: pd.DataFrame) -> str:
             lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{verdicts}")
             run = "" if np.isnan(row.run_ours) or row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
             absent = f"As run: {row.run_reason}." if row.run_reason not in ("", row.why) else ""
-            reasons = filter(None, (row.why, run, absent))
+            reasons = filter(None, (row.why, run, absent, show_more(row)))
             lines += textwrap.wrap(" ".join(reasons), 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join([*lines, "", summary(frame)])

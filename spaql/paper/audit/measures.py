@@ -7,7 +7,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from spaql.paper.audit.claims import Claim
-from spaql.paper.audit.groups import AGENTS, Group, Key, pooled, select
+from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, pooled, select
 from spaql.paper.statistics import bootstrap_weights, percentile_interval, student_interval, welch
 from spaql.policies.interval import Interval, paper_interval
 
@@ -144,10 +144,13 @@ def measure_count(claim: Claim, groups: Mapping[Key, Group], column: str) -> Mea
 
 
 def count_reached(claim: Claim, values: np.ndarray) -> Measured:
-    """Compare the share of these values that reach a claim's threshold with the paper's, by Newcombe's interval."""
+    """Compare the share of these values that reach a claim's threshold with the paper's, by Newcombe's interval.
+
+    However many values there are, the number is given as one of the paper's twenty agents.
+    """
     reached, n = int(np.sum(values >= claim.threshold)), values.size
     low, high = stats.binomtest(reached, n).proportion_ci()
-    ours = Interval(reached, n * low, n * high)
+    ours = Interval(AGENTS * reached / n, AGENTS * low, AGENTS * high)
     counts = reached, n, int(claim.paper), AGENTS
     difference = reached / n - claim.paper / AGENTS
     found = Interval(difference, *newcombe(*counts, stats.norm.ppf(0.975)))
@@ -318,6 +321,8 @@ def lasting_crossing(one: Group, other: Group) -> Interval:
 
 def crossing_batches(one: Group, other: Group, lasting: bool) -> tuple[float, np.ndarray]:
     """Return the batch at which one mean curve comes up to another, for good or for the first time, and resamples."""
+    if not (one.batches.size and other.batches.size):
+        raise MissingError("results missing: of some of these agents only the end is stored, and not their curves")
     rng = np.random.default_rng(0)
     # A shorter run says nothing about what comes after it, and nobody has learned anything before the first batch.
     shared = (one.batches <= other.batches[-1]) & (one.batches > 0)

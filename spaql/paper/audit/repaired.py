@@ -16,9 +16,9 @@ from spaql.paper.statistics import (
     interquartile_interval,
     percentile_interval,
     performance_profile,
+    student_interval,
     welch,
 )
-from spaql.policies.interval import paper_interval
 
 # Mean returns on the way, and what TRPO ends near to.
 LEVELS = {"Pendulum-v1": (-500.0, -300.0, -200.0, -175.0), "CartPole-v0": (100.0, 150.0, 195.0, 199.0)}
@@ -83,7 +83,7 @@ def summary_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.
     ):
         if len(cell) < agents[system, algorithm]:
             continue
-        mean, middle = paper_interval(cell.reward), interquartile_interval(cell.reward)
+        mean, middle = student_interval(cell.reward), interquartile_interval(cell.reward)
         rows.append(
             {"system": system, "algorithm": algorithm, "samples": samples, "agents": len(cell)}
             | {"mean": mean.mean, "mean_low": mean.low, "mean_high": mean.high}
@@ -207,7 +207,7 @@ def ladder(records: Iterable[Record], samples: int = 40_000) -> pd.DataFrame:
         found.setdefault((record.job.system, rung), []).append((reward, taken))
     rows = [
         {"system": system, "rung": rung, "agents": len(cell), "samples": np.mean([taken for _, taken in cell])}
-        | spell("reward", paper_interval([reward for reward, _ in cell]))
+        | spell("reward", student_interval([reward for reward, _ in cell]))
         for (system, rung), cell in found.items()
     ]
     frame = pd.DataFrame(rows)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.figures.style import present
-from spaql.paper.statistics import holm, welch
+from spaql.paper.statistics import holm, student_interval, welch
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.results import welch_sentence, xi_effect_of, xi_groups
 from spaql.paper.tables.table import listed, number, p_value, plus_minus, spread
@@ -40,9 +40,9 @@ def xi_matters(ends: pd.DataFrame) -> str:
     rest = len(corrected) - len(found)
     tests = f"Kruskal–Wallis tests at the 5 % level, with Holm's correction for {len(corrected)} of them"
     if not found:
-        return f"By that standard ξ makes no difference that {len(corrected)} tests could see ({tests})."
+        return f"By the corrected p, ξ makes no difference that {len(corrected)} tests could see ({tests})."
     others = f", and to the other {rest} none that is seen" if rest else ""
-    return f"By that standard ξ makes a difference to {listed(found)}{others} ({tests})."
+    return f"By the corrected p, ξ makes a difference to {listed(found)}{others} ({tests})."
 
 
 def without_bonus(ends: pd.DataFrame, system: str) -> str:
@@ -124,17 +124,25 @@ def all_samples(ends: pd.DataFrame) -> str:
     return f"Thousands of samples per agent: {listed(parts)}."
 
 
-def samples_to_stay(levels: pd.DataFrame, system: str, level: float) -> str:
-    """Say from how many samples on the mean over each algorithm's agents stays at a level of a system.
+def samples_to_reach(levels: pd.DataFrame, system: str, level: float) -> str:
+    """Say within how many samples half of each algorithm's agents reach a level of a system.
 
     `levels` is from `spaql.paper.audit.repaired.samples_to_levels`.
     """
-    here = levels[(levels.system == system) & (levels.level == level)].sort_values("stays", kind="stable")
-    there = [f"from {row.stays:,.0f} with {row.algorithm}" for row in here.itertuples() if np.isfinite(row.stays)]
-    never = [row.algorithm for row in here.itertuples() if not np.isfinite(row.stays)]
-    words = f"Counted in samples, the mean over agents on {title(system)} stays at {number(level, 0)} or above"
-    missed = f"; with {listed(never)} it never does" if never else ""
-    return f"{words} {listed(there)}{missed}." if there else f"{words} with no algorithm."
+    here = levels[(levels.system == system) & (levels.level == level)].sort_values("first", kind="stable")
+    finite = np.isfinite(here["first"])
+    reached = zip(here.algorithm[finite], here["first"][finite], strict=True)
+    there = [f"{samples:,.0f} ({name})" for name, samples in reached]
+    never = here.algorithm[~finite].tolist()
+    words = f"Samples within which half of the agents reach {number(level, 0)} on {title(system)}"
+    missed = f"; with {listed(never)} fewer than half ever do" if never else ""
+    return f"{words}: {listed(there)}{missed}."
+
+
+def alone(values: np.ndarray) -> str:
+    """Return a mean that stands beside no number of the paper, with Student's half-interval, as text."""
+    found = student_interval(values)
+    return plus_minus(found.mean, found.high - found.mean, 1)
 
 
 def ends_beside(ends: pd.DataFrame, system: str) -> str:
@@ -144,6 +152,6 @@ def ends_beside(ends: pd.DataFrame, system: str) -> str:
     """
     parts = []
     for name, group in ends[ends.system == system].groupby("algorithm", sort=False):
-        parts.append((group.fresh.mean(), f"{name} {spread(group.fresh, 1)} ({group.samples.mean() / 1000:,.0f})"))
+        parts.append((group.fresh.mean(), f"{name} {alone(group.fresh)} ({group.samples.mean() / 1000:,.0f})"))
     told = listed([words for _, words in sorted(parts, reverse=True)])
     return f"{title(system)}, rewards on fresh episodes at the end, with thousands of samples: {told}."

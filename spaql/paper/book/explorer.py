@@ -181,7 +181,7 @@ def story(data: dict[str, Any]) -> str:
     small, parent, better = mine[SMALLER], mine[LEARNED], policies_of(data, "Pendulum-v1", "SPAQL-R")[LEARNED]
 
     def upright(policy: dict[str, Any]) -> str:
-        return f"{100 * policy['settled']:.1f} % of its episodes end upright and still"
+        return f"{100 * policy['settled']:.1f} % of its episodes end upright"
 
     return (
         f"Fewer leaves can control better. The tree with {small['leaves']} leaves earns {number(small['reward'], 0)} "

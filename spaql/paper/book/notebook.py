@@ -6,8 +6,9 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 import ast
 import contextlib
 import dataclasses
+import functools
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from IPython import get_ipython
@@ -17,7 +18,7 @@ from spaql.paper.runs import provenance as origin
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import FRESH, Job, Record
 from spaql.paper.runs.runner import run
-from spaql.paper.runs.store import load_origin
+from spaql.paper.runs.store import load_origin, packed_files
 from spaql.paper.studies import (
     LONG_RUNS,
     OTHER_SYSTEMS,
@@ -187,8 +188,7 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     table = groups_frame(records)
     scale = scale_of(record.job for record in records)
     commits, dates, versions, machines = set(), set(), set(), set()
-    for record in records:
-        source = stored_source(record.job)
+    for source in stored_sources(record.job for record in records):
         commits.add(source["commit"][:10] + source["commit"][40:])
         dates.add(source["date"][:10])
         machines.add(source["machine"])
@@ -214,9 +214,13 @@ def named_rules(records: Iterable[Record]) -> str:
     return "; ".join(names)
 
 
-def stored_source(job: Job) -> dict:
-    """Return the provenance of the stored record that `gather` returned, published or not."""
-    for store in (origin.default_store(), origin.own_store()):
-        with contextlib.suppress(FileNotFoundError, Damaged):
-            return load_origin(store, job)
-    raise FileNotFoundError(f"{job} is not stored")
+def stored_sources(jobs: Iterable[Job]) -> Iterator[dict]:
+    """Yield the provenance of each stored record that `gather` returned, published or not."""
+    stores, packed = (origin.default_store(), origin.own_store()), functools.cache(packed_files)
+    for job in jobs:
+        for store in stores:
+            with contextlib.suppress(FileNotFoundError, Damaged):
+                yield load_origin(store, job, packed(store, job.system))
+                break
+        else:
+            raise FileNotFoundError(f"{job} is not stored")

@@ -132,7 +132,9 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
         for label, significant in zip(axes.texts, (p < 0.05).to_numpy()[text.notna().to_numpy()], strict=True):
             label.set_fontweight("bold" if significant else "normal")
         axes.set(xlabel="", ylabel="")
-        axes.set_yticklabels([rule.replace("_", " ") for rule in rules], rotation=0)
+        axes.set_yticklabels(
+            ["all rules" if rule == "released" else rule.replace("_", " ") for rule in rules], rotation=0
+        )
         axes.tick_params(length=0)
         axes.grid(visible=False)
         name_panel(axes, title(system))
@@ -144,12 +146,14 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
 
 
 def in_cells(rows: pd.DataFrame) -> list[str]:
-    """Return differences with their intervals below them, as text."""
+    """Return differences with their intervals below them, on two lines where they are long, as text."""
     shown = functools.partial(number, digits=0 if rows.difference.abs().max() >= 20 else 1)
-    return [
-        "none" if row.same else f"{shown(row.difference)}\n[{shown(row.low)}, {shown(row.high)}]"
-        for row in rows.itertuples()
-    ]
+    texts = []
+    for row in rows.itertuples():
+        low, high = shown(row.low), shown(row.high)
+        between = "\n" if len(low + high) > 8 else " "
+        texts.append("none" if row.same else f"{shown(row.difference)}\n[{low},{between}{high}]")
+    return texts
 
 
 def samples_reached(frame: pd.DataFrame) -> Figure:

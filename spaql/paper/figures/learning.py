@@ -8,6 +8,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from spaql.paper.audit.groups import BATCH, before_update
 from spaql.paper.figures.style import (
@@ -26,6 +27,7 @@ from spaql.paper.labels import STYLES, axis_label
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import LEARNERS
+from spaql.paper.tables.table import number
 from spaql.policies.tree import variables_of
 from spaql.systems import Variable, episode_limit, make_env, system_of, title
 
@@ -152,10 +154,12 @@ def episodes(records: Mapping[str, Record]) -> Figure:
         left.plot(record.episode["states"][:, place], color=style.colour, linewidth=1.4)
         right.step(range(len(action)), action, color=style.colour, linewidth=0.7, where="post")
         name_panel(left, name)
-        name_panel(right, f"return {record.episode['rewards'].sum():.0f}", "normal")
+        name_panel(right, f"return {number(record.episode['rewards'].sum(), 0)}", "normal")
     for axes in grid[:, 0]:
         lines = marked(variable, *axes.get_ylim())
-        axes.hlines(lines, 0, steps, color="#b8860b", linestyle="--", linewidth=0.9, zorder=1)
+        axes.hlines(lines, 0, steps, color="#666666", linestyle="--", linewidth=0.9, zorder=1)
+        if variable.period:
+            tick_turns(axes, variable.period)
     label_column(grid[:, 0], axis_label(variable))
     label_column(grid[:, 1], axis_label(system.action))
     for axes in grid[-1]:
@@ -203,6 +207,14 @@ def in_units(env: gym.Env, actions: np.ndarray) -> np.ndarray:
     """Return the actions of an environment in the unit of its system's action."""
     names = variables_of(env)
     return actions if names.box is not None else np.take(names.choices, actions.astype(int) - names.start)
+
+
+def tick_turns(axes: Axes, period: float) -> None:
+    """Mark the angles of an axis by multiples of π: every half turn, or every turn where there are many."""
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(MultipleLocator(period / 2 if high - low < 2 * period else period))
+    names = {0: "0", 1: "π", -1: "−π"}
+    axes.yaxis.set_major_formatter(lambda angle, _: names.get(half := round(angle / np.pi), f"{number(half, 0)}π"))
 
 
 def marked(variable: Variable, low: float, high: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm, Colormap, LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from spaql.paper.figures.style import BAND, FONT, WIDTH, legend_above, name_panel, new_figure
@@ -125,9 +126,10 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     place, symbols = place_nodes(tree), formulas(tree.variables.observed)
     sideways = 1.2 * tree.leaves > WIDTH
     if sideways:
-        place, size = place[:, ::-1], (max(WIDTH, 1.6 * (tree.depth + 1)), 0.4 + 0.5 * tree.leaves)
+        place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.5 * tree.leaves)
     else:
         size = (WIDTH, 0.5 + 0.95 * (tree.depth + 1))
+    along = 0.57 if sideways else 0.5  # where an answer stands between two boxes; a question's is the wider one
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -141,8 +143,9 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
             for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
                 to = place[child]
                 axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
-                axes.text((across + to[0]) / 2, -(down + to[1]) / 2, answer, fontsize=FONT, ha="center", va="center",
-                          color="0.25", bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
+                x, y = across + along * (to[0] - across), down + along * (to[1] - down)
+                axes.text(x, -y, answer, fontsize=FONT, ha="center", va="center", color="0.25",
+                          bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
                           zorder=2)  # fmt: skip
         box["facecolor"] = "0.88" if leaf else "white"
         axes.text(across, -down, text, fontsize=FONT, ha="center", va="center", bbox=dict(box), zorder=3)
@@ -349,6 +352,7 @@ def draw_map(
         axes.add_collection(LineCollection(lines, colors="black", linewidths=0.7))
     axes.grid(visible=False)
     axes.set_xlim(extent[:2])
+    axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.set_ylim(extent[2:])
     axes.set_xlabel(label(policy, x), fontsize=FONT)
     axes.set_ylabel(label(policy, y), fontsize=FONT)

@@ -140,9 +140,19 @@ def is_current(job: Job, origin: dict[str, Any]) -> bool:
     return origin.get("numerics", 1) == numerics(job)
 
 
-def load_origin(store: Path, job: Job) -> dict[str, Any]:
-    """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`."""
-    for path in packed_files(store, job.system):
+def load_origin(store: Path, job: Job, packed: list[Path] | None = None) -> dict[str, Any]:
+    """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`.
+
+    Parameters
+    ----------
+    store
+        A folder of stored results.
+    job
+        The agent.
+    packed
+        What `packed_files` returned for the job's system, which is faster than to look for them for each job.
+    """
+    for path in packed_files(store, job.system) if packed is None else packed:
         known = parquet.contents(path)
         if job in known.rows and is_current(job, origin := json.loads(known.origins[known.rows[job]])):
             return origin

@@ -7,8 +7,8 @@ import pandas as pd
 
 from spaql.paper.audit.ablation import CELL
 from spaql.paper.audit.claims import DIFFERS
-from spaql.paper.audit.judge import show_ours
-from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
+from spaql.paper.audit.judge import show_more, show_ours
+from spaql.paper.tables.table import Table, between, number, p_value, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -19,13 +19,8 @@ def interval_of(row: pd.Series, column: str, digits: int = 1) -> str:
     return between(interval, digits).replace("inf", "∞") if math.isfinite(interval.mean) else "never"
 
 
-def small(p: float) -> str:
-    """Return a p-value in few characters."""
-    return p_value(p).removeprefix("p").removeprefix(" = ").strip()
-
-
 def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return every claim with both verdicts, why, and how they depend on what we chose."""
+    """Return every claim with its verdicts, why, and how they depend on what we chose."""
     rows = []
     for row in frame.itertuples():
         changed = [
@@ -35,7 +30,8 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         ]
         p = "" if math.isnan(row.p_for) else f"; p = {small(row.p_for)} for, {small(row.p_against)} against"
         run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
-        reasons = " ".join(filter(None, (row.why, row.run_reason if row.run_reason != row.why else "")))
+        absent = row.run_reason if row.run_reason != row.why else ""
+        reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
         rows.append(
             {
                 "claim": f"{row.statement} (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip(),

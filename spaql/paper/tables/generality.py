@@ -211,10 +211,10 @@ def found(frame: pd.DataFrame, records: Iterable[Record], trees: Mapping[tuple[s
     there = {record.job.system for record in records}
     goals = "; ".join(goal_sentence(records, system) for system in WITHOUT_GOAL if system in there)
     return f"""
-- **The order.** The paper's {theirs.id.nunique()} conclusions, asked of the other {theirs.system.nunique()} systems: {score(frame)}. That SPAQL earns more than AQL {where(frame, "spaql-aql")}; that SPAQL-TS does {where(frame, "ts-aql")}. That AQL needs more arms {where(frame, "arms")}.
-- **The terminal state.** That SPAQL-TS earns more than SPAQL {where(frame, "ts-spaql")}.
-- **Samples.** With every sample counted, that SPAQL is more sample-efficient than TRPO {where(frame, "efficient-spaql")}; that SPAQL-TS is {where(frame, "efficient-ts")}. That TRPO ends above both {where(frame, "trpo-best")}.
-- **SPAQL-R with its defaults** (found partly on MountainCar and on CartPole with 500 steps; the other two systems it had never seen). It ends with {repaired_sentence(records)}. That it ends above SPAQL and SPAQL-TS {where(frame, "repaired-spaql")}; that it is more sample-efficient than TRPO {where(frame, "repaired-efficient")}; that it solves the task {where(frame, "repaired-solves")}. Against TRPO with the settings published for each task, that SPAQL-R ends higher {where(frame, "repaired-tuned")}; that it is more sample-efficient {where(frame, "repaired-tuned-efficient")}.
+- **The order.** The paper's {theirs.id.nunique()} conclusions, asked of the other {theirs.system.nunique()} systems: {score(frame)}. *SPAQL earns more than AQL* ({where(frame, "spaql-aql")}). *SPAQL-TS earns more than AQL* ({where(frame, "ts-aql")}). *AQL needs more arms* ({where(frame, "arms")}).
+- **The terminal state.** *SPAQL-TS earns more than SPAQL* ({where(frame, "ts-spaql")}).
+- **Samples**, every one of them counted. *SPAQL is more sample-efficient than TRPO* ({where(frame, "efficient-spaql")}). *SPAQL-TS is more sample-efficient than TRPO* ({where(frame, "efficient-ts")}). *TRPO ends above both* ({where(frame, "trpo-best")}).
+- **SPAQL-R with its defaults** (found partly on MountainCar and on CartPole with 500 steps; the other two systems it had never seen). It ends with {repaired_sentence(records)}. *It ends above SPAQL and SPAQL-TS* ({where(frame, "repaired-spaql")}). *It is more sample-efficient than TRPO* ({where(frame, "repaired-efficient")}). *It solves the task* ({where(frame, "repaired-solves")}). Against TRPO with the settings published for each task: *SPAQL-R ends higher* ({where(frame, "repaired-tuned")}). *It is more sample-efficient* ({where(frame, "repaired-tuned-efficient")}).
 - **Sparse rewards.** The policies that come to the goal: {goals}.
 - **Trees.** The smallest trees found that solve the tasks: {trees_sentence(trees)}.
 """  # noqa: E501

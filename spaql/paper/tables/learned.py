@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
+from spaql.paper.statistics import student_interval
 from spaql.paper.studies import LEARNERS
-from spaql.paper.tables.audit import interval_of, small
-from spaql.paper.tables.table import Table, between, number
-from spaql.policies.interval import Interval, paper_interval
+from spaql.paper.tables.audit import interval_of
+from spaql.paper.tables.table import Table, between, number, small
+from spaql.policies.interval import Interval
 from spaql.systems import title
 
 
@@ -61,7 +62,7 @@ def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "agents": str(len(cell)),
             "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
             "largest distance from the law": number(cell.law.max(), 1 if cell.law.max() else 0),
-            "rank correlation with visits": between(paper_interval(cell.rank_visits), 2),
+            "rank correlation with visits": between(student_interval(cell.rank_visits), 2),
         }
         for (system, algorithm), cell in by_group(frame)
     ]
@@ -74,7 +75,7 @@ def prediction_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         {
             "system": title(system),
             "algorithm": algorithm,
-            "rank correlation": between(paper_interval(cell.rho.dropna()), 2) if cell.rho.notna().any() else "",
+            "rank correlation": between(student_interval(cell.rho.dropna()), 2) if cell.rho.notna().any() else "",
             "mean Q": number(cell.mean_q.mean(), 1),
             "mean return": number(cell.mean_return.mean(), 1),
             "slope": number(cell.slope.median(), 2),
@@ -101,5 +102,5 @@ def lasting_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 def share(values: pd.Series) -> str:
     """Return the mean of shares, one per agent, with its interval, as text."""
     values = values[np.isfinite(values)]
-    found = paper_interval(100 * values)
+    found = student_interval(100 * values)
     return f"{between(found, 0)} %"

@@ -14,9 +14,9 @@ from spaql.paper.figures.style import present
 from spaql.paper.frames import finals
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
-from spaql.paper.statistics import Comparison, welch
+from spaql.paper.statistics import Comparison, holm, welch
 from spaql.paper.studies import LEARNERS, SCALES, LongRuns, XiStudy, scale_of
-from spaql.paper.tables.table import Table, number, p_value, plus_minus, spread
+from spaql.paper.tables.table import Table, number, p_value, plus_minus, small, spread
 from spaql.systems import solved_at, title
 
 
@@ -157,9 +157,10 @@ def xi_effect_of(group: pd.DataFrame) -> XiEffect:
 
 def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how much ξ matters: how far an algorithm's means lie apart over ξ, beside what chance alone would give."""
+    effects = {key: xi_effect_of(group) for key, group in xi_groups(frame)}
+    corrected = dict(zip(effects, holm([effect.p for effect in effects.values()]), strict=True))
     rows = []
-    for (system, algorithm), group in xi_groups(frame):
-        effect = xi_effect_of(group)
+    for (system, algorithm), effect in effects.items():
         best = effect.means.idxmax()
         rows.append(
             {
@@ -168,7 +169,8 @@ def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                 "mean reward": number(effect.means.mean(), 1),
                 "spread over ξ": number(effect.spread, 1),
                 "expected by chance": number(effect.chance, 1),
-                "p": p_value(effect.p).removeprefix("p = ").removeprefix("p "),
+                "p": small(effect.p),
+                "p (Holm)": small(corrected[system, algorithm]),
                 "best ξ": f"{best:g}",
                 "reward at best ξ": number(effect.means[best], 1),
             }

@@ -33,11 +33,23 @@ class Table:
 
     def myst(self) -> str:
         """Return the table as the book reads it."""
-        rows = self.frame.to_markdown(index=False, disable_numparse=True)
+        sides = ["right" if is_numeric(self.frame[name]) else "left" for name in self.frame]
+        rows = unbroken(self.frame.to_markdown(index=False, disable_numparse=True, colalign=sides))
         kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
         columns = self.frame.shape[1]
         kind += (" many" if columns >= 8 else "") + (" most" if columns >= 12 else "")  # which are set smaller
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Return whether the cells of a column are numbers as text, with or without intervals; some may be empty."""
+    cells = [str(cell) for cell in column if str(cell).strip(" –")]
+    return bool(cells) and all(re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*]+", cell) for cell in cells)
+
+
+def unbroken(text: str) -> str:
+    """Return a text in which no line ends between the ends of an interval or before a per cent sign."""
+    return re.sub(r"(\[[^\s\[\]]+,) (?=[^\s\[\]]+\])|(?<=[\d\]]) (?=%)", lambda found: f"{found[1] or ''}\u00a0", text)
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -77,3 +89,8 @@ def p_value(p: float) -> str:
     mantissa, exponent = f"{p:.0e}".split("e")
     power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"p = {mantissa}\u00a0·\u00a010{power}"
+
+
+def small(p: float) -> str:
+    """Return a p-value in few characters."""
+    return p_value(p).removeprefix("p").removeprefix(" = ").strip()
