@@ -298,7 +298,8 @@ const spaqlExplorer = (() => {
       context.stroke();
     };
     const [lowest, highest] = [Math.min(0, ...run.earned), Math.max(0, ...run.earned)];
-    draw(run.earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
+    draw(run.earned, lowest, highest, 0, mark, run.earned.length
+      ? `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}` : "reward of each step, once it plays");
     draw(run.trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
     strip.setAttribute("aria-label", `Rewards and ${variable.symbol} over ${run.earned.length} steps`);
   }

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -13,8 +14,19 @@ from statsmodels.stats.weightstats import ttost_ind
 from spaql.paper.audit import longer
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims, load_unchecked
 from spaql.paper.audit.findings import as_list, findings
-from spaql.paper.audit.groups import AGENTS, Group, MissingError, expected_keys, fits, load_groups, pooled, select
-from spaql.paper.audit.judge import EQUALITIES, MARGIN, ORDERS, as_text, judge, verdicts, widened
+from spaql.paper.audit.groups import (
+    AGENTS,
+    Group,
+    MissingError,
+    expected_keys,
+    fits,
+    joined,
+    load_groups,
+    pooled,
+    select,
+    with_further,
+)
+from spaql.paper.audit.judge import EQUALITIES, MARGIN, ORDERS, as_text, judge, show_more, summary, verdicts, widened
 from spaql.paper.audit.measures import MEASURES, compare, newcombe, newcombe_tails, student, summary_p, summary_std
 from spaql.paper.cli import main
 from spaql.paper.runs import provenance, store
@@ -228,6 +240,36 @@ def test_two_verdicts():
     assert absent.run_reason.startswith("results missing")
 
 
+def test_a_verdict_with_more_agents():
+    few, many = (
+        named(**{AQL: sample(10.5, 2.0)}),
+        named(**{AQL: joined(make(sample(10.5, 2.0)), make(sample(9.9, 0.5, 80)))}),
+    )
+    row = judge([made(NUMBER)], few, None, many).iloc[0]
+    assert (row.verdict, row.more_verdict) == (UNDECIDED, HOLDS)
+    assert row.more_ours == pytest.approx(0.2 * 10.5 + 0.8 * 9.9)
+    assert summary(pd.DataFrame([row])).startswith(
+        "1 claims. As written: 0 hold, 0 differ, 1 undecided (with up to 100 agents 1 hold, 0 differ, 0 undecided). "
+    )
+    assert show_more(row).startswith("With up to 100 agents: holds, 10.02 [")
+    curves = made(NUMBER | {"column": "early"})
+    early = judge([curves], few, None, many).iloc[0]  # of further agents only the end is kept
+    assert (early.more_verdict, early.more_ours) == (early.verdict, early.ours)
+    assert show_more(early) == ""
+
+
+def test_further_agents_join_those_of_the_paper_runs():
+    groups = load_groups(studies=("long",))
+    larger = with_further(groups)
+    assert set(larger) == set(groups)
+    assert {len(larger[key].fresh) for key in groups if key[2] == "Random"} == {20}
+    key = "long", "CartPole-v0", "SPAQL-TS", 20.0
+    assert larger[key].rewards.size == larger[key].arms.size == 100
+    assert np.array_equal(larger[key].fresh[:20], groups[key].fresh)
+    with pytest.raises(MissingError, match="only the end"):
+        larger[key].column("early")
+
+
 @pytest.mark.parametrize(
     ("scaled", "expected"),
     [((9, 5, 9), HOLDS), ((5, 9, 9), DIFFERS), ((9, 5, 5), UNDECIDED)],
@@ -377,8 +419,9 @@ def test_the_command_shows_the_verdicts_that_follow_from_the_stored_results(show
             for verdict, way in ((row.verdict, row.direction), (row.run_verdict, row.run_direction))
         )
         assert re.search(rf" {re.escape(written)} +{re.escape(run)}$", line)
-    written, run = (sentence for sentence in lines[-1].split(". ")[1:])
-    for sentence, column in ((written, shown.verdict), (run, shown.run_verdict)):
+    ended = " ".join(lines[-2:])
+    written, more, run = re.search(r"As written: (.*) \(with up to 100 agents (.*)\)\. As run: (.*)\.$", ended).groups()
+    for sentence, column in ((written, shown.verdict), (more, shown.more_verdict), (run, shown.run_verdict)):
         counted = {
             name: int(number) for number, name in re.findall(r"(\d+) (hold|differ|undecided|not judged)", sentence)
         }

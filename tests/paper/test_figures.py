@@ -268,7 +268,7 @@ def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
         ]
     )
     for name in ("ours", "low", "high", "verdict"):
-        frame[f"run_{name}"] = frame[name]
+        frame[f"run_{name}"] = frame[f"more_{name}"] = frame[name]
     frame.loc[0, ["run_ours", "run_low", "run_high", "run_verdict"]] = [10.0, 8.0, 12.0, "holds"]
     (axes,) = audit.forest(frame).axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["a"]  # the other has no interval in the paper
@@ -286,9 +286,11 @@ def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decid
     row |= {"ours": -16.0, "low": -14.0, "high": -20.0, "run_ours": 10.0, "run_low": 8.0, "run_high": 12.0}
     row |= {"verdict": "differs", "direction": "up", "run_verdict": "holds", "run_direction": "", "why": "Because."}
     row |= {"half": "differs", "double": "undecided", "vague": True, "allowed": "± 1", "run_reason": ""}
+    row |= {"more_ours": -15.0, "more_low": -15.5, "more_high": -14.5, "more_verdict": "holds", "more_direction": ""}
     frame = pd.DataFrame([row | {"p_for": 0.5, "p_against": 1e-5}])
     (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
-    assert shown["claim"] == "It is 10 (`a`, Table 4). Because."
+    more = "With up to 100 agents: holds, −15.00 [−15.50, −14.50]."
+    assert shown["claim"] == f"It is 10 (`a`, Table 4). Because. {more}"
     assert shown["as written"] == "**differs** (up) −16.00 [−14.00, −20.00]"
     assert shown["as run"] == "**holds** 10.00 [8.00, 12.00]"
     assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1\u00a0·\u00a010⁻⁵ against"

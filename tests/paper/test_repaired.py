@@ -294,13 +294,13 @@ def test_the_small_trees_of_the_chapter_are_stored(system):
 def test_the_sentences_on_samples_and_ends():
     frame = pd.DataFrame(
         [("Pendulum-v1", "SPAQL-R", -200.0, 13_000.0), ("Pendulum-v1", "AQL", -200.0, np.inf)],
-        columns=["system", "algorithm", "level", "stays"],
+        columns=["system", "algorithm", "level", "first"],
     )
-    said = chapters.samples_to_stay(frame, "Pendulum-v1", -200.0)
+    said = chapters.samples_to_reach(frame, "Pendulum-v1", -200.0)
     assert said == (
-        "Counted in samples, the mean over agents on Pendulum stays at −200 or above from 13,000 with SPAQL-R; "
-        "with AQL it never does."
+        "Samples within which half of the agents reach −200 on Pendulum: 13,000 (SPAQL-R); with AQL fewer than half "
+        "ever do."
     )
-    assert chapters.samples_to_stay(frame[1:], "Pendulum-v1", -200.0).endswith("with no algorithm.")
+    assert "none; with AQL" in chapters.samples_to_reach(frame[1:], "Pendulum-v1", -200.0)
     ends = repaired.ends([record("SPAQL-R", [1, 2], [1000, 1000], fresh=(199.0, 0.0))] * 2)
     assert "SPAQL-R 199.0 ± 0.0 (2)" in chapters.ends_beside(ends, "CartPole-v0")

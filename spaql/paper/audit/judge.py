@@ -350,4 +350,4 @@ def as_text(frame: pd.DataFrame) -> str:
             absent = f"As run: {row.run_reason}." if row.run_reason not in ("", row.why) else ""
             reasons = filter(None, (row.why, run, absent, show_more(row)))
             lines += textwrap.wrap(" ".join(reasons), 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join([*lines, "", summary(frame)])
+    return "\n".join([*lines, "", *textwrap.wrap(summary(frame), 120)])

@@ -210,7 +210,7 @@ def named_rules(records: Iterable[Record]) -> str:
     for rules in dict.fromkeys(record.job.rules for record in records):
         known = [name for name, choice in RULES.items() if choice == rules]
         different = {key: value for key, value in rules._asdict().items() if value != getattr(RULES["paper"], key)}
-        names.append(known[0] if known else "paper with " + ", ".join(f"{k}={v!r}" for k, v in different.items()))
+        names.append(known[0] if known else "paper with " + ", ".join(f"`{k}={v!r}`" for k, v in different.items()))
     return "; ".join(names)
 
 

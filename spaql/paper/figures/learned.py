@@ -1,15 +1,17 @@
 """The figures of what is learned: frames of `spaql.paper.audit` in, a matplotlib figure out."""
 
+from dataclasses import replace
+
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
-from spaql.paper.labels import STYLES, Style
+from spaql.paper.labels import STYLES
 from spaql.paper.studies import CONTROLS, LEARNERS
 from spaql.systems import title
 
-LAST = Style("#7a3b8f", (0, (1.5, 1)), "X")  # SPAQL without its choice of the best
+LAST = replace(STYLES["SPAQL"], line=(0, (1.5, 1)), marker="X")  # SPAQL without its choice of the best
 
 
 def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:

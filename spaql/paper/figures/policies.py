@@ -4,6 +4,7 @@ Actions have a sign, and a scale from blue over a neutral zero to orange, whose 
 quantities have a scale that runs from dark to light without turning back.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -106,13 +107,13 @@ def phase_portrait(
     axes = figure.add_subplot()
     draw_map(axes, policy, x, y, at, "action", limits, borders=False)
     period = variables(policy)[x].period
-    for path in paths:
+    for path, line in zip(paths, itertools.cycle(("-", (0, (6, 2)), (0, (1.5, 1.2)))), strict=False):
         across, up = (values_of(policy, path, name) for name in (x, y))
         # Where an angle goes round from one side of the map to the other the pen is lifted.
         breaks = np.flatnonzero(np.abs(np.diff(across)) > period / 2) + 1 if period else np.zeros(0, int)
         for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
-            axes.plot(*piece, color="black", linewidth=1.1)
+            axes.plot(*piece, color="black", linewidth=1.1, linestyle=line)
         axes.plot(across[0], up[0], "o", color="black", markeredgecolor="white", markersize=7)
         axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9)
     return figure

@@ -71,9 +71,10 @@ def what_is_removed(frame: pd.DataFrame) -> Figure:
     for axes, system in zip(grid[0], systems, strict=True):
         for place, count in enumerate(counts):
             cell, style = frame[(frame.system == system) & (frame.samples == count)], OTHERS[place]
+            grey = f"{0.65 * (1 - (place + 1) / len(counts)) + 0.1:.2f}"  # the more samples, the darker
             y = [names.index(name) + 0.2 * (place - (len(counts) - 1) / 2) for name in cell.algorithm]
             bars = [cell["mean"] - cell.mean_low, cell.mean_high - cell["mean"]]
-            axes.errorbar(cell["mean"], y, xerr=bars, color=style.colour, marker=style.marker, ms=5, linestyle="",
+            axes.errorbar(cell["mean"], y, xerr=bars, color=grey, marker=style.marker, ms=5, linestyle="",
                           capsize=2, label=f"{count:,} samples")  # fmt: skip
         axes.set(xlabel="reward")
         axes.xaxis.set_major_locator(MaxNLocator(5))

@@ -203,7 +203,8 @@ def parameter_table(plan: XiStudy | LongRuns, caption: str, name: str) -> Table:
     else:
         for system, xis in plan.xis.items():
             rows.append((f"ξ ({title(system)})", ", ".join(f"{name} {xi:g}" for name, xi in xis.items())))
-    return Table(pd.DataFrame(rows, columns=["parameter", "value"]).astype(str), caption, name)
+    texts = [(parameter, f"{value:,}" if isinstance(value, int) else str(value)) for parameter, value in rows]
+    return Table(pd.DataFrame(texts, columns=["parameter", "value"]), caption, name)
 
 
 def scale_note(records: Iterable[Record], published: str = "") -> Markdown:
