@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spaql.paper.audit import judge
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.controls import controls_table, stored_effects
 from spaql.paper.audit.findings import findings
@@ -166,18 +165,17 @@ def test_a_list_is_a_sentence():
     ]  # fmt: skip
 
 
-def test_headlines_carry_the_verdicts_and_the_numbers(records, long):
-    verdicts = judge.verdicts()
+def test_headlines_carry_the_verdicts_and_the_numbers(records, long, judged):
     levels = samples_to_levels(stored("repaired") + records["trpo"] + stored("sb3"))
-    lines = home.headlines(verdicts, pd.concat([long[PENDULUM], long[CARTPOLE]]), 3, stored_effects(), levels)
+    lines = home.headlines(judged, pd.concat([long[PENDULUM], long[CARTPOLE]]), 3, stored_effects(), levels)
     assert len(lines) == 8
-    assert lines[2].badge == verdicts.set_index("id").verdict["pendulum-rewards-spaql"]
+    assert lines[2].badge == judged.set_index("id").verdict["pendulum-rewards-spaql"]
     assert f"SPAQL earns {number(mean(long[PENDULUM], 'SPAQL'), 0)}, and the paper prints −836" in lines[2].text
     assert "199 of 200 steps by the paper's measure (17 of 20 agents solve it), and 196 on fresh" in lines[1].text
     assert "is undecided with these agents, and holds with up to 100 agents" in lines[1].text
     assert "21 times as many samples" in lines[5].text
     assert lines[5].badge == "differs"
-    assert number(verdicts.set_index("id").run_ours["pendulum-rewards-spaql"], 0) in lines[2].text
+    assert number(judged.set_index("id").run_ours["pendulum-rewards-spaql"], 0) in lines[2].text
     assert "with every reward deleted from its updates it earns 17" in lines[3].text
     needed = "reach −200 on Pendulum within 6,000 samples, half of TRPO's within 232,000 (81,900 with tuned settings)"
     assert needed in lines[6].text
@@ -277,10 +275,10 @@ def test_sections_are_found_without_what_is_in_their_subsections(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def concluded(records):
+def concluded(records, judged):
     more = {study: stored(study) for study in ("controls", "ablation", "further", "repaired", "sb3")}
     return {
-        "found": findings(judge.verdicts(), records["long"] + records["trpo"]),
+        "found": findings(judged, records["long"] + records["trpo"]),
         "effects": controls_table(more["controls"] + more["ablation"] + more["further"] + records["long"]),
         "levels": samples_to_levels(more["repaired"] + records["trpo"] + more["sb3"]),
         "ends": finals(more["repaired"]),

@@ -160,20 +160,15 @@ def test_what_the_kernel_would_refuse_is_refused_before_it_starts(arguments, say
 # Claims
 
 
-@pytest.fixture(scope="module")
-def verdicts():
-    return judge.verdicts()
-
-
 @pytest.mark.slow
-def test_claims_can_be_chosen_by_id_and_by_verdict_and_say_what_they_state(verdicts, monkeypatch, capsys):
-    monkeypatch.setattr(judge, "verdicts", lambda store: verdicts)
-    first = verdicts.iloc[0]
+def test_claims_can_be_chosen_by_id_and_by_verdict_and_say_what_they_state(judged, monkeypatch, capsys):
+    monkeypatch.setattr(judge, "verdicts", lambda store: judged)
+    first = judged.iloc[0]
     main(["claims", first.id])
     shown = capsys.readouterr().out
     assert first.statement.split()[-1] in shown
     assert "1 claims" in shown
-    those = verdicts[verdicts.id.str.startswith("cartpole-")]
+    those = judged[judged.id.str.startswith("cartpole-")]
     main(["claims", "cartpole-*", "--verdict", those.verdict.iloc[0], "--json"])
     found = pd.DataFrame(json.loads(capsys.readouterr().out))
     expected = those[those.verdict == those.verdict.iloc[0]]
