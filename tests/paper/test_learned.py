@@ -11,7 +11,7 @@ from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import paired, paired_holm
-from spaql.paper.studies import CONTROLS, LONG_RUNS, further_of, paper_jobs, study_of, text_jobs
+from spaql.paper.studies import CONTROLS, FURTHER, LONG_RUNS, further_of, paper_jobs, study_of, text_jobs
 from spaql.partition import NONE, new_partition, split
 from spaql.rules import HISTORY
 
@@ -180,8 +180,9 @@ CARTPOLE, PENDULUM, FIVE = "CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete
 @pytest.mark.parametrize("control", ["reward deleted", "Q from visits", "random partitions"])
 def test_spaql_earns_on_cartpole_what_it_earns_without_learning(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
-    assert row.low < 0 < row.high
-    assert row.share_low > 0.8
+    assert row.agents == FURTHER.agents
+    assert row.p_holm > 0.05
+    assert row.share_low > 0.9
 
 
 @pytest.mark.slow
@@ -230,19 +231,18 @@ def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
 @pytest.mark.slow
 def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(effects, stored):
     assert effects.loc[PENDULUM, "SPAQL", 20, "reward deleted"].share_high < 1
-    for N in (1, 5, 20, 100):
-        row = effects.loc[PENDULUM, "SPAQL", N, "last kept"]
-        assert row.low > 0
-        assert (row.p_holm < 0.05) == (N <= 5)
+    for system, N in ((PENDULUM, 1), (PENDULUM, 5), (PENDULUM, 20), (PENDULUM, 100), (FIVE, 20)):
+        row = effects.loc[system, "SPAQL", N, "last kept"]
+        assert row.difference > 0
+        assert row.p_holm < 0.05
     deleted = effects.loc[PENDULUM, "SPAQL", 20, "reward deleted, last kept"]
     assert deleted.share_low < 0 < deleted.share_high < 0.1  # Random's level
-    assert effects.loc[FIVE, "SPAQL", 20, "last kept"].difference > 0
     returns = effects.loc[PENDULUM, "SPAQL", 20, "never reset"]
-    assert returns.low < 0 < returns.high
     assert returns.changed_high < effects.loc[PENDULUM, "SPAQL", 20, "last kept"].changed_low
     five = effects.loc[FIVE, "SPAQL", 20]
     assert five.changed.idxmax() == "never reset"
-    assert five.low["never reset"] > 0
+    assert five.p_holm["never reset"] < 0.05
+    assert five.difference["never reset"] > returns.difference > 0
     kept = controls.rollouts_table(stored).set_index(["system", "kept", "N"])
     last = kept.loc[PENDULUM, "last"]
     assert last.fresh_low.max() < last.fresh_high.min()  # however many rollouts
@@ -253,19 +253,10 @@ def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(eff
 
 
 @pytest.mark.slow
-def test_on_pendulum_random_partitions_do_no_worse_than_spaql_ts(effects):
+def test_on_pendulum_random_partitions_do_better_than_spaql_ts(effects):
     row = effects.loc[PENDULUM, "SPAQL-TS", 20, "random partitions"]
     assert row.difference > 0
-    assert row.low < 0  # not shown to be better
-    assert row.share_low > 1
-
-
-@pytest.mark.slow
-def test_all_last_agents_on_pendulum_beat_the_mean_of_the_unchanged_ones(stored):
-    cells = controls.control_cells(stored)
-    last, text = (cells[controls.Cell(PENDULUM, "SPAQL", 20, name)].fresh for name in ("last kept", "text"))
-    assert len(text) == 20
-    assert last.min() > text.mean() + 1.96 * text.std() / 20**0.5
+    assert row.p_holm < 0.05
 
 
 def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
