@@ -177,11 +177,18 @@ CARTPOLE, PENDULUM, FIVE = "CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("control", ["reward deleted", "Q from visits", "random partitions"])
-def test_spaql_earns_on_cartpole_what_it_earns_without_learning(effects, control):
+@pytest.mark.parametrize("control", ["reward deleted", "Q from visits"])
+def test_spaql_earns_on_cartpole_what_it_earns_without_rewards(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
     assert row.agents == FURTHER.agents
     assert row.p_holm > 0.05
+    assert row.share_low > 0.98
+
+
+@pytest.mark.slow
+def test_random_partitions_are_within_a_few_steps_of_spaql_on_cartpole(effects):
+    row = effects.loc[CARTPOLE, "SPAQL", 20, "random partitions"]
+    assert -12 < row.low < row.high < 0
     assert row.share_low > 0.9
 
 
@@ -236,7 +243,7 @@ def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(eff
         assert row.difference > 0
         assert row.p_holm < 0.05
     deleted = effects.loc[PENDULUM, "SPAQL", 20, "reward deleted, last kept"]
-    assert deleted.share_low < 0 < deleted.share_high < 0.1  # Random's level
+    assert -0.05 < deleted.share_low < deleted.share_high < 0.05  # Random's level
     returns = effects.loc[PENDULUM, "SPAQL", 20, "never reset"]
     assert returns.changed_high < effects.loc[PENDULUM, "SPAQL", 20, "last kept"].changed_low
     five = effects.loc[FIVE, "SPAQL", 20]
