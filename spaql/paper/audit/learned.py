@@ -7,6 +7,8 @@ measured in their partitions and under their policies is kept in `results/learne
 
 import json
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +23,10 @@ from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.studies import LEARNERS, paper_jobs
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
+from spaql.progress import progress
 from spaql.rules import AQL
 from spaql.systems import CompiledWorld, reset, room, step
 
-AGENTS = 3  # of each group that are trained again
 EPISODES = 500
 LEAST = 10  # visits of the policy by which the return from a ball is known well enough
 LENGTHS = (200, 500, 2000)  # steps that a pole is asked to stand for
@@ -185,11 +187,19 @@ def lasted(agent: Agent, played: Trace) -> dict[str, float]:
     }
 
 
-def jobs_to_measure(agents: int = AGENTS) -> list[Job]:
+def jobs_to_measure() -> list[Job]:
     """Return the agents that are trained again: of the long runs, and of the study of ξ with rewards from 0 to 1."""
     long = [job for job in paper_jobs("long") if job.algorithm in LEARNERS]
-    scaled = [job for job in paper_jobs("xi") if SCALED.get((job.system, job.algorithm)) == job.xi]
-    return [job for job in long + scaled if job.agent < agents]
+    return long + [job for job in paper_jobs("xi") if SCALED.get((job.system, job.algorithm)) == job.xi]
+
+
+def jobs_of_the_law() -> list[Job]:
+    """Return all agents of the study of ξ that the proof is about.
+
+    These are SPAQL's where rewards are never negative, and AQL's where no training episode reaches the horizon.
+    """
+    proved = {("CartPole-v0", "AQL"), ("CartPole-v0", "SPAQL"), ("spaql/PendulumScaled-v1", "SPAQL")}
+    return [job for job in paper_jobs("xi") if (job.system, job.algorithm) in proved]
 
 
 def measure_agent(job: Job) -> dict[str, Any]:
@@ -208,22 +218,39 @@ def measure_agent(job: Job) -> dict[str, Any]:
     return row
 
 
-def write_learned(store: str | os.PathLike | None = None, agents: int = AGENTS) -> Path:
+def measure_law(job: Job) -> dict[str, Any]:
+    """Train an agent again and measure how far its estimates follow the law of visits, and nothing else."""
+    found = held(retrain(job))
+    return {"system": job.system, "algorithm": job.algorithm, "xi": job.xi} | {
+        key: found[key] for key in ("at_H", "law")
+    }
+
+
+def measured(measure: Callable[[Job], dict[str, Any]], jobs: list[Job]) -> list[dict[str, Any]]:
+    """Return what is measured of each agent, several at a time: training is machine code, and threads do not wait."""
+    rows = []
+    with progress(len(jobs), "measuring", "agent") as bar, ThreadPoolExecutor(os.cpu_count()) as pool:
+        for row in pool.map(measure, jobs):
+            rows.append(row)
+            bar.update()
+    return rows
+
+
+def write_learned(store: str | os.PathLike | None = None) -> Path:
     """Measure and write the file, with where it comes from."""
     path = Path(store or default_store()) / "learned.json"
-    rows = []
-    for job in jobs_to_measure(agents):
-        rows.append(measure_agent(job))
-        print(f"{job.algorithm} on {job.system}, agent {job.agent}", flush=True)
-    kept = {"provenance": provenance(), "episodes": EPISODES, "rows": rows}
+    rows, laws = measured(measure_agent, jobs_to_measure()), measured(measure_law, jobs_of_the_law())
+    groups = pd.DataFrame(laws).groupby(["system", "algorithm"], as_index=False)
+    law = groups.agg(agents=("law", "size"), values=("xi", "nunique"), at_H=("at_H", "min"), law=("law", "max"))
+    kept = {"provenance": provenance(), "episodes": EPISODES, "rows": rows, "law": law.to_dict("records")}
     path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def load_learned(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return the rows of the stored file, one per agent."""
+def load_learned(store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:
+    """Return a part of the stored file: "rows", one per agent, or "law", one for each group of the study of ξ."""
     path = Path(store or default_store()) / "learned.json"
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["rows"])
+    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part])
 
 
 if __name__ == "__main__":

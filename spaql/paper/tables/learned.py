@@ -53,8 +53,8 @@ def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     return sorted(((key, rows) for key, rows in groups), key=lambda group: (group[0][0], places[group[0][1]]))
 
 
-def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return how much of the estimates the visits alone explain."""
+def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how much of the estimates the visits alone explain; below it, the same of the study of ξ."""
     rows = [
         {
             "system": title(system),
@@ -66,7 +66,12 @@ def held_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         }
         for (system, algorithm), cell in by_group(frame)
     ]
-    return Table(pd.DataFrame(rows), caption, name)
+    parts = [
+        f"{group.algorithm} on {title(group.system)}, {group.agents} agents with {group.values} values of ξ: at least "
+        f"{100 * group.at_H:.0f} % of the cells, at most {number(group.law, 1 if group.law else 0)} from the law"
+        for group in law.to_records()
+    ]
+    return Table(pd.DataFrame(rows), caption, name, f"In the whole study of ξ: {'; '.join(parts)}.")
 
 
 def prediction_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
