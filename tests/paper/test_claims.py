@@ -20,10 +20,10 @@ from spaql.paper.audit.groups import (
     MissingError,
     expected_keys,
     fits,
-    joined,
     load_groups,
     pooled,
     select,
+    together,
     with_further,
 )
 from spaql.paper.audit.judge import EQUALITIES, MARGIN, ORDERS, as_text, judge, show_more, summary, verdicts, widened
@@ -243,7 +243,7 @@ def test_two_verdicts():
 def test_a_verdict_with_more_agents():
     few, many = (
         named(**{AQL: sample(10.5, 2.0)}),
-        named(**{AQL: joined(make(sample(10.5, 2.0)), make(sample(9.9, 0.5, 80)))}),
+        named(**{AQL: together(make(sample(10.5, 2.0)), make(sample(9.9, 0.5, 80)))}),
     )
     row = judge([made(NUMBER)], few, None, many).iloc[0]
     assert (row.verdict, row.more_verdict) == (UNDECIDED, HOLDS)

@@ -296,11 +296,11 @@ def test_the_sentences_on_samples_and_ends():
         [("Pendulum-v1", "SPAQL-R", -200.0, 13_000.0), ("Pendulum-v1", "AQL", -200.0, np.inf)],
         columns=["system", "algorithm", "level", "first"],
     )
-    said = chapters.samples_to_reach(frame, "Pendulum-v1", -200.0)
+    said = chapters.reached_within(frame, "Pendulum-v1", -200.0)
     assert said == (
         "Samples within which half of the agents reach −200 on Pendulum: 13,000 (SPAQL-R); with AQL fewer than half "
         "ever do."
     )
-    assert "none; with AQL" in chapters.samples_to_reach(frame[1:], "Pendulum-v1", -200.0)
+    assert "none; with AQL" in chapters.reached_within(frame[1:], "Pendulum-v1", -200.0)
     ends = repaired.ends([record("SPAQL-R", [1, 2], [1000, 1000], fresh=(199.0, 0.0))] * 2)
     assert "SPAQL-R 199.0 ± 0.0 (2)" in chapters.ends_beside(ends, "CartPole-v0")

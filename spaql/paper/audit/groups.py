@@ -216,7 +216,7 @@ def load_groups(store: str | os.PathLike | None = None, studies: Iterable[str] =
 
 
 def with_further(groups: Mapping[Key, Group], store: str | os.PathLike | None = None) -> dict[Key, Group]:
-    """Return these groups, those of which all further agents are stored (see `Further`) joined with them."""
+    """Return these groups, with the further agents (see `Further`) of those of which all are stored."""
     store = Path(store) if store else provenance.default_store()
     keys = {
         dataclasses.replace(job.group(), record=False, brief=True): (study, job.system, job.algorithm, job.xi)
@@ -230,11 +230,11 @@ def with_further(groups: Mapping[Key, Group], store: str | os.PathLike | None = 
     records, _ = load_stored([job for jobs in wanted.values() for job in jobs], store, repair=False)
     more = {key: jobs for key, jobs in wanted.items() if all(job in records for job in jobs)}
     return dict(groups) | {
-        key: joined(groups[key], make_group(records[job] for job in jobs)) for key, jobs in more.items()
+        key: together(groups[key], make_group(records[job] for job in jobs)) for key, jobs in more.items()
     }
 
 
-def joined(one: Group, other: Group) -> Group:
+def together(one: Group, other: Group) -> Group:
     """Return two groups as one, with what both ended with; of some agents nothing else may be known."""
     rewards, fresh, arms = (np.concatenate(pair) for pair in zip(one[:3], other[:3], strict=True))
     return Group(rewards, fresh, arms, curves=np.zeros((rewards.size, 0)), batches=np.zeros(0))

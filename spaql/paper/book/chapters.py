@@ -124,7 +124,7 @@ def all_samples(ends: pd.DataFrame) -> str:
     return f"Thousands of samples per agent: {listed(parts)}."
 
 
-def samples_to_reach(levels: pd.DataFrame, system: str, level: float) -> str:
+def reached_within(levels: pd.DataFrame, system: str, level: float) -> str:
     """Say within how many samples half of each algorithm's agents reach a level of a system.
 
     `levels` is from `spaql.paper.audit.repaired.samples_to_levels`.
