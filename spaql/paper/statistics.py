@@ -1,5 +1,6 @@
 """Intervals and tests: pure functions of arrays with one number per agent."""
 
+import functools
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -38,9 +39,19 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     return Interval(values.mean(), *map(float, found.confidence_interval))
 
 
-def bootstrap_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
+def draw_weights(rng: np.random.Generator, n: int, resamples: int = 9999) -> np.ndarray:
     """Return how much each of n agents weighs in each resample, one row per resample: times values, the means."""
     return rng.multinomial(n, np.full(n, 1.0 / n), size=resamples) / n
+
+
+@functools.lru_cache(8)
+def bootstrap_weights(*sizes: int, resamples: int = 9999, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Return such weights for groups of these sizes, drawn one after the other; they are drawn once and used often."""
+    rng = np.random.default_rng(seed)
+    weights = tuple(draw_weights(rng, n, resamples) for n in sizes)
+    for drawn in weights:
+        drawn.setflags(write=False)
+    return weights
 
 
 def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.95) -> Interval:
@@ -144,9 +155,8 @@ def improvement_interval(first: ArrayLike, second: ArrayLike, resamples: int = 1
     """Return the probability that an agent of the first group beats one of the second, with its bootstrap interval."""
     first, second = numbers(first), numbers(second)
     wins = (np.sign(first[:, None] - second[None, :]) + 1) / 2
-    rng = np.random.default_rng(seed)
-    weights = (bootstrap_weights(rng, group.size, resamples) for group in (first, second))
-    resampled = np.einsum("ri,ij,rj->r", next(weights), wins, next(weights))
+    ours, theirs = bootstrap_weights(first.size, second.size, resamples=resamples, seed=seed)
+    resampled = np.einsum("ri,ij,rj->r", ours, wins, theirs)
     return percentile_interval(probability_of_improvement(first, second), resampled)
 
 

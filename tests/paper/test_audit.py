@@ -27,7 +27,7 @@ from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
+from spaql.paper.studies import LONG_RUNS, SWITCHES, XI_STUDY, further_of, is_long, paper_jobs
 from spaql.paper.tables.audit import ablation_words
 from spaql.policies.play import world_of
 from spaql.rules import DIFFERENCES, HISTORY
@@ -316,7 +316,7 @@ def test_the_sentences_about_numbers_follow_from_the_stored_ablation(stored):
 
 
 def test_with_a_hundred_agents_the_rules_change_sizes_and_no_reward(stored):
-    further, missing = load_stored(paper_jobs("further"), default_store(), repair=False)
+    further, missing = load_stored(further_of(record.job for record in stored), default_store(), repair=False)
     assert not missing
     first, whole = (ablation.ablation_table(records) for records in (stored, [*stored, *further.values()]))
     moved = whole[whole.p_holm < 0.05]

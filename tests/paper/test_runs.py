@@ -666,7 +666,7 @@ def test_the_stored_results_stay_small():
     assert {study: studies.count(study) for study in studies if study != "readings"} == {
         "ablation": 3,
         "controls": 3,
-        "further": 3,
+        "further": 4,
         "long": 3,
         "repaired": 2,
         "sb3": 2,

@@ -56,9 +56,9 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
 
 def early_lead(one: Group, other: Group) -> Interval:
     """Return by how much the mean reward of a group exceeds another's over the first 200 batches, by bootstrap."""
-    rng = np.random.default_rng(0)
     first, second = one.column("early"), other.column("early")
-    resampled = bootstrap_weights(rng, first.size) @ first - bootstrap_weights(rng, second.size) @ second
+    ours, theirs = bootstrap_weights(first.size, second.size)
+    resampled = ours @ first - theirs @ second
     return percentile_interval(first.mean() - second.mean(), resampled)
 
 
@@ -162,9 +162,8 @@ def improvement_table(records: Iterable[Record]) -> pd.DataFrame:
         for one, other in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
             for quantity in ("rewards", "fresh"):
                 first, second = cells[one].column(quantity), cells[other].column(quantity)
-                rng = np.random.default_rng(0)
                 wins = (first[:, None] > second) + 0.5 * (first[:, None] == second)
-                a, b = bootstrap_weights(rng, first.size), bootstrap_weights(rng, second.size)
+                a, b = bootstrap_weights(first.size, second.size)
                 found = percentile_interval(probability_of_improvement(first, second), np.sum(a @ wins * b, axis=1))
                 rows.append(
                     {"system": system, "first": one, "second": other, "quantity": quantity}

@@ -102,7 +102,7 @@ def gain_left(changed: np.ndarray, text: np.ndarray, floor: float) -> Interval:
     """Return which share of the text's gain over a floor is left, with the interval of a bootstrap over agents."""
     if not student_interval(text).low > floor:
         return Interval(np.nan, np.nan, np.nan)
-    weights = bootstrap_weights(np.random.default_rng(0), len(text), 2000)
+    (weights,) = bootstrap_weights(len(text), resamples=2000)
     resampled = (weights @ changed - floor) / (weights @ text - floor)
     return percentile_interval((changed.mean() - floor) / (text.mean() - floor), resampled)
 

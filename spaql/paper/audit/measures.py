@@ -8,7 +8,7 @@ from scipy import optimize, stats
 
 from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, pooled, select
-from spaql.paper.statistics import bootstrap_weights, percentile_interval, student_interval, welch
+from spaql.paper.statistics import bootstrap_weights, draw_weights, percentile_interval, student_interval, welch
 from spaql.policies.interval import Interval, paper_interval
 
 
@@ -129,7 +129,7 @@ def permuted(one: np.ndarray, other: np.ndarray) -> tuple[Interval, Tails]:
     tiny = 1e-9 * max(1.0, abs(difference))
     beyond = drawn >= difference - tiny, drawn <= difference + tiny
     higher, lower = ((np.sum(side) + 1) / (len(drawn) + 1) for side in beyond)
-    resampled = bootstrap_weights(rng, one.size) @ one - bootstrap_weights(rng, other.size) @ other
+    resampled = draw_weights(rng, one.size) @ one - draw_weights(rng, other.size) @ other
     far = resampled_tails(resampled)
     tails = Tails(
         lambda bound: float(higher) if bound == 0.0 else far.below(bound),
@@ -296,8 +296,8 @@ def measure_lost(claim: Claim, groups: Mapping[Key, Group], column: str) -> Meas
 
 def bootstrapped(statistic: Callable[..., Any], samples: list[np.ndarray]) -> Measured:
     """Measure a function of several groups' means by the bootstrap."""
-    rng = np.random.default_rng(0)
-    resampled = statistic(*(bootstrap_weights(rng, sample.size) @ sample for sample in samples))
+    weights = bootstrap_weights(*(sample.size for sample in samples))
+    resampled = statistic(*(drawn @ sample for drawn, sample in zip(weights, samples, strict=True)))
     found = percentile_interval(statistic(*(sample.mean() for sample in samples)), resampled)
     return Measured(found, "bootstrap", (resampled_tails(resampled),))
 
@@ -323,7 +323,6 @@ def crossing_batches(one: Group, other: Group, lasting: bool) -> tuple[float, np
     """Return the batch at which one mean curve comes up to another, for good or for the first time, and resamples."""
     if not (one.batches.size and other.batches.size):
         raise MissingError("results missing: of some of these agents only the end is stored, and not their curves")
-    rng = np.random.default_rng(0)
     # A shorter run says nothing about what comes after it, and nobody has learned anything before the first batch.
     shared = (one.batches <= other.batches[-1]) & (one.batches > 0)
     if not shared.any():
@@ -337,7 +336,8 @@ def crossing_batches(one: Group, other: Group, lasting: bool) -> tuple[float, np
         return np.where(above.any(axis=-1), batches[above.argmax(axis=-1)], np.inf)
 
     curves = (one.curves[:, shared], other.curves[:, at])
-    means = [(group.mean(axis=0), bootstrap_weights(rng, len(group)) @ group) for group in curves]
+    weights = bootstrap_weights(*map(len, curves))
+    means = [(group.mean(axis=0), drawn @ group) for drawn, group in zip(weights, curves, strict=True)]
     estimate, resampled = (place(a >= b) for a, b in zip(*means, strict=True))
     return float(estimate), resampled
 

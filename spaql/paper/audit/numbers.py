@@ -106,8 +106,8 @@ def experiment(groups: Mapping[Cell, Group], trpo: Group) -> Experiment:
     """
     numbers = paper_numbers()
     values, covariance, repeats = np.empty(len(numbers)), np.zeros((len(numbers),) * 2), np.ones(len(numbers))
-    rng = np.random.default_rng(0)
-    weights = {cell: bootstrap_weights(rng, group.rewards.size) for cell, group in sorted(groups.items())}
+    cells = sorted(groups)
+    weights = dict(zip(cells, bootstrap_weights(*(groups[cell].rewards.size for cell in cells)), strict=True))
     even = {cell: np.full((1, group.rewards.size), 1 / group.rewards.size) for cell, group in groups.items()}
     learnt = [i for i, n in enumerate(numbers) if n.algorithm in LEARNERS and n.kind != "crossing"]
     values[learnt] = [resampled(numbers[i], groups, even)[0] for i in learnt]
