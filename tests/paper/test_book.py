@@ -1,5 +1,6 @@
 """The built book, as a reader's browser has it: `make book` first, as `make test` does."""
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -29,11 +30,14 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def visit(browser):
-    """Open a page from disk; whatever it complains about or asks for from elsewhere is a complaint."""
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+
+
+@contextlib.contextmanager
+def visiting(browser):
+    """Open pages from disk; whatever they complain about or ask for from elsewhere is a complaint."""
     complaints = []
-    context = browser.new_context(viewport={"width": 390, "height": 844})
+    context = browser.new_context(viewport=PHONE)
     page = context.new_page()
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -49,6 +53,19 @@ def visit(browser):
     assert complaints == []
 
 
+@pytest.fixture
+def visit(browser):
+    with visiting(browser) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def page(browser, request):
+    """Each page in turn, opened once for all tests that only look at it."""
+    with visiting(browser) as open_page:
+        yield open_page(request.param)
+
+
 def left(request):
     """Whether the browser gave a request up as the test went on to another page; a missing file fails otherwise."""
     return request.failure == "net::ERR_ABORTED"
@@ -59,9 +76,7 @@ def local(url):
 
 
 @in_browser
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_opens_from_disk(visit, name):
-    page = visit(name)
+def test_a_page_opens_from_disk(page):
     assert page.locator("article h1").count() == 1
     if page.locator(".math").count():
         page.wait_for_selector("mjx-container", state="attached")
@@ -86,10 +101,8 @@ def test_a_page_opens_from_disk(visit, name):
 
 
 @in_browser
-@pytest.mark.parametrize("name", PAGES)
-def test_no_table_is_cut_on_a_desktop(visit, name):
-    page = visit(name)
-    page.set_viewport_size({"width": 1280, "height": 900})
+def test_no_table_is_cut_on_a_desktop(page):
+    page.set_viewport_size(DESKTOP)
     cut = page.evaluate(
         """() => [...document.querySelectorAll('article table.numbers, article table:not([class*=filtered])')]
             .filter(table => table.offsetParent).map(table => {
@@ -103,25 +116,22 @@ def test_no_table_is_cut_on_a_desktop(visit, name):
 
 
 @in_browser
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_weighs_less_than_a_megabyte_and_a_half(visit, name):
+def test_a_page_weighs_less_than_a_megabyte_and_a_half(page):
     """Its own files: without figures, MathJax, which only pages with formulas load, and the explorer's policies."""
-    page = visit(name)
     files = page.evaluate(
         """() => [...document.querySelectorAll('script[src], link[rel=stylesheet]')].map(tag => tag.src || tag.href)"""
     )
     paths = {
         Path(unquote(url.removeprefix("file://").partition("?")[0]))
-        for url in files
+        for url in (page.url, *files)
         if not re.search("mathjax|policies.js", url)
     }
-    assert sum(path.stat().st_size for path in paths) + (HTML / name).stat().st_size < 1_500_000
+    assert sum(path.stat().st_size for path in paths) < 1_500_000
 
 
 @in_browser
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_used_without_seeing_it(visit, name):
-    page = visit(name)
+def test_a_page_can_be_used_without_seeing_it(page):
+    page.set_viewport_size(PHONE)
     found = page.evaluate(
         """() => {
             const texts = tag => [tag.textContent, tag.ariaLabel, tag.title, tag.alt, tag.placeholder];
