@@ -208,6 +208,14 @@ def test_on_cartpole_keeping_the_best_is_not_enough_it_must_be_returned_to(effec
 
 
 @pytest.mark.slow
+def test_one_partition_is_enough_on_pendulum_and_not_on_cartpole(effects):
+    last, many = effects.changed.xs((20, "last kept"), level=("N", "control")), effects.text.xs(20, level="N")
+    assert last[PENDULUM, "SPAQL"] > many[PENDULUM, "AQL", "reward deleted"] + 500
+    gained = last[CARTPOLE, "SPAQL"] - many[CARTPOLE, "AQL", "reward deleted"]
+    assert 0 < gained < 0.1 * (many[CARTPOLE, "SPAQL", "last kept"] - many[CARTPOLE, "AQL", "reward deleted"])
+
+
+@pytest.mark.slow
 def test_aql_learns_nothing_from_cartpoles_rewards(effects):
     row = effects.loc[CARTPOLE, "AQL", 20, "reward deleted"]
     assert row.low < 0 < row.high or row.low >= 0  # no less than with them

@@ -9,7 +9,7 @@ from spaql.paper.audit.bias import best_against_fresh
 from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
-from spaql.paper.audit.judge import EQUALITIES, about
+from spaql.paper.audit.judge import EQUALITIES, MORE, about
 from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import BOTH, FURTHER, Reading
@@ -137,11 +137,12 @@ def solved_finding(claims: pd.DataFrame) -> Finding:
     """Say whether CartPole is solved."""
     mean, perfect = claims.loc["cartpole-ts-solves"], claims.loc["cartpole-solved-ts"]
     longer = claims.loc["cartpole-longer-2000"]
+    more = "" if mean.more_fresh_verdict == mean.fresh_verdict else f", and {mean.more_fresh_verdict} {MORE}"
     return Finding(
         "CartPole",
         f"SPAQL-TS solves CartPole, as the paper says: {mean.ours:.1f} [{mean.low:.1f}, {mean.high:.1f}] on average "
-        f"({mean.verdict}; on fresh episodes {mean.fresh:.1f}, {mean.fresh_verdict}), {perfect.ours:.0f} of 20 agents "
-        f"against the paper's {perfect.paper:.0f}. Of its episodes that last 200 steps, {100 * longer.ours:.0f} % "
+        f"({mean.verdict}; on fresh episodes {mean.fresh:.1f}, {mean.fresh_verdict}{more}), {perfect.ours:.0f} of 20 "
+        f"agents against the paper's {perfect.paper:.0f}. Of its episodes that last 200 steps, {100 * longer.ours:.0f} % "
         f"would last 2,000 ({longer.verdict}: the paper expects most).",
         ("cartpole-ts-solves", "cartpole-solved-ts", "cartpole-longer-2000"),
     )

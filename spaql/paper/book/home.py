@@ -64,7 +64,7 @@ def headlines(
     reading = describe_reading(EVERY[best_reading()]) or "the text's experiment"
     deleted = effects.loc["CartPole-v0", "SPAQL", 20, "reward deleted"]
     needed = levels.set_index(["system", "algorithm", "level"])["first"]["Pendulum-v1"]
-    repaired, trpo, tuned, sac = (f"{about(needed[name, -200.0])}" for name in ("SPAQL-R", "TRPO", "TRPO tuned", "SAC"))
+    repaired, trpo, tuned, sac = (about(needed[name, -200.0]) for name in ("SPAQL-R", "TRPO", "TRPO tuned", "SAC"))
     efficient = [f"efficient-{system}-{name}" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
     better = [f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
     return [
