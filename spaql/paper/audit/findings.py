@@ -142,8 +142,8 @@ def solved_finding(claims: pd.DataFrame) -> Finding:
         "CartPole",
         f"SPAQL-TS solves CartPole, as the paper says: {mean.ours:.1f} [{mean.low:.1f}, {mean.high:.1f}] on average "
         f"({mean.verdict}; on fresh episodes {mean.fresh:.1f}, {mean.fresh_verdict}{more}), {perfect.ours:.0f} of 20 "
-        f"agents against the paper's {perfect.paper:.0f}. Of its episodes that last 200 steps, {100 * longer.ours:.0f} % "
-        f"would last 2,000 ({longer.verdict}: the paper expects most).",
+        f"agents against the paper's {perfect.paper:.0f}. Of its episodes that last 200 steps, "
+        f"{100 * longer.ours:.0f} % would last 2,000 ({longer.verdict}: the paper expects most).",
         ("cartpole-ts-solves", "cartpole-solved-ts", "cartpole-longer-2000"),
     )
 
