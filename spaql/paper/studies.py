@@ -349,7 +349,6 @@ CONTROLS = {
     "Q from 0": Control(parameters=(("initial", 0.0),)),
     "discount 0.99": Control(parameters=(("discount", 0.99),)),
 }
-KEY_CONTROLS = ("reward deleted", "Q fixed", "random partitions", "never reset", "last kept")
 NO_END = tuple(name for name, control in CONTROLS.items() if control.rules.termination == "ignored")  # for Pendulum
 FOR_AQL = ("reward deleted", "Q from visits", "Q fixed", "Q from 0", "discount 0.99")  # which keeps no best agent
 
@@ -380,10 +379,9 @@ class ControlStudy:
 CONTROL_STUDY = ControlStudy(
     parts=(
         ControlPart(("CartPole-v0",), tuple(CONTROLS)[1:]),
-        ControlPart(("Pendulum-v1",), NO_END[1:]),
-        ControlPart(("spaql/PendulumDiscrete-v1",), KEY_CONTROLS),
+        ControlPart(("Pendulum-v1", "spaql/PendulumDiscrete-v1"), NO_END[1:]),
         ControlPart(("CartPole-v0",), ("text", *FOR_AQL, "zero at the end"), ("AQL",)),
-        ControlPart(("Pendulum-v1",), FOR_AQL, ("AQL",)),
+        ControlPart(("Pendulum-v1", "spaql/PendulumDiscrete-v1"), FOR_AQL, ("AQL",)),
         ControlPart(BOTH, ("text", "last kept"), ("SPAQL",), evaluations=1),
         ControlPart(BOTH, ("last kept",), ("SPAQL",), evaluations=5),
         ControlPart(BOTH, ("last kept",), ("SPAQL",), evaluations=100),

@@ -17,6 +17,10 @@ BLOCKS = re.findall(r"```(?:python|c)\n(?:#|/\*) ([\w.]+)(?:, continued)?(?: \*/
 ASKED = {"with_tensorboard.py": "tensorboardX", "with_wandb.py": "wandb", "with_optuna.py": "optuna"}
 
 
+PRINTS = r"```python\n# ([\w.]+)\n(?:(?!```).)*```\n\nIt prints[^\n]*:\n\n```text\n(.*?)```"
+SHOWN = dict(re.findall(PRINTS, PAGE, re.DOTALL))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder in which the page is followed: what each of its programs printed, and said, by name."""
@@ -48,6 +52,12 @@ def said(folder, name):
     if name not in folder[1]:
         pytest.skip(f"{name} has not run: run this whole file")
     return folder[1][name]
+
+
+def test_what_programs_print_is_shown_below_them(folder):
+    assert set(SHOWN) == {"luck.py", "exported.py"}
+    for name, text in SHOWN.items():
+        assert text in said(folder, name)[0], name
 
 
 def test_the_blind_agent_is_told_and_the_other_is_better(folder):
@@ -92,3 +102,4 @@ def test_the_exported_function_keeps_the_room_warm(folder):
     subprocess.run(command.split(), cwd=where, check=True)
     shown = subprocess.run([where / "thermostat"], capture_output=True, text=True, check=True).stdout
     assert float(shown.split()[0]) < 1.5
+    assert f"```text\n{shown}```" in PAGE

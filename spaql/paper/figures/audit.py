@@ -151,7 +151,7 @@ def in_cells(rows: pd.DataFrame) -> list[str]:
     texts = []
     for row in rows.itertuples():
         low, high = shown(row.low), shown(row.high)
-        between = "\n" if len(low + high) > 8 else " "
+        between = "\n" if len(low + high) > 7 else " "
         texts.append("none" if row.same else f"{shown(row.difference)}\n[{low},{between}{high}]")
     return texts
 

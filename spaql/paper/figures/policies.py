@@ -130,7 +130,6 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
         place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.5 * tree.leaves)
     else:
         size = (WIDTH, 0.5 + 0.95 * (tree.depth + 1))
-    along = 0.57 if sideways else 0.5  # where an answer stands between two boxes; a question's is the wider one
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -144,6 +143,8 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
             for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
                 to = place[child]
                 axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
+                # Between two boxes, of which a question's is the wider one.
+                along = 0.57 if sideways and tree.feature[child] == LEAF else 0.5
                 x, y = across + along * (to[0] - across), down + along * (to[1] - down)
                 axes.text(x, -y, answer, fontsize=FONT, ha="center", va="center", color="0.25",
                           bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
