@@ -6,6 +6,14 @@ addEventListener("load", () => {
   }
 });
 
+// The theme's side bar is no landmark, and roles of the references are ones that browsers no longer know.
+addEventListener("DOMContentLoaded", () => {
+  const pages = document.querySelector(".bd-sidebar-primary");
+  pages?.setAttribute("role", "navigation");
+  pages?.setAttribute("aria-label", "The book");
+  for (const entry of document.querySelectorAll(".citation-list, .citation")) entry.removeAttribute("role");
+});
+
 // What is wider than its place is marked, so that nobody misses a column for not knowing that there is one.
 function markWide() {
   for (const box of document.querySelectorAll(".bd-article .pst-scrollable-table-container, .bd-article figure:has(img.dense)")) {

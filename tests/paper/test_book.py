@@ -153,6 +153,16 @@ def test_a_page_can_be_used_without_seeing_it(page):
 
 
 @in_browser
+def test_axe_finds_no_barrier_that_matters(page):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.set_viewport_size(DESKTOP)
+    quiet = {"resultTypes": ["violations"], "preload": False}  # styles are not fetched again, which a file cannot be
+    found = Axe().run(page, options=quiet).response["violations"]
+    assert [(barrier["id"], barrier["impact"]) for barrier in found if barrier["impact"] != "minor"] == []
+
+
+@in_browser
 def test_the_pole_of_the_home_page_moves_unless_asked_not_to(visit):
     page = visit("book/index.html")
     now = "document.querySelector('#spaql-hero canvas').toDataURL()"
