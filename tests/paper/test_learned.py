@@ -272,6 +272,7 @@ def test_on_pendulum_random_partitions_do_better_than_spaql_ts(effects):
     row = effects.loc[PENDULUM, "SPAQL-TS", 20, "random partitions"]
     assert row.difference > 0
     assert row.p_holm < 0.05
+    assert effects.loc[FIVE, "SPAQL-TS", 20, "random partitions"].share_low > 0.9  # and no worse with five torques
 
 
 def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
