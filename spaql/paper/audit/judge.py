@@ -331,6 +331,11 @@ def show_verdict(row: Any, before: str = "") -> str:
     return f"{verdict} ({way})" if way else verdict
 
 
+def verdict_verb(verdict: str) -> str:
+    """Return a verdict as what a claim does: "holds", "is undecided"."""
+    return verdict if verdict in (HOLDS, DIFFERS) else f"is {verdict}"
+
+
 def show_more(row: Any) -> str:
     """Return what more agents give, as a sentence, if there are any."""
     if np.isnan(row.more_ours) or row.more_ours == row.ours:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.figures.style import present
-from spaql.paper.statistics import holm, student_interval, welch
+from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import LEARNERS
-from spaql.paper.tables.results import welch_sentence, xi_effect_of, xi_groups
+from spaql.paper.tables.results import welch_sentence, xi_effect_of, xi_effects, xi_groups
 from spaql.paper.tables.table import listed, number, p_value, plus_minus, spread
 from spaql.systems import solved_at, title
 
@@ -34,8 +34,7 @@ def xi_ranges(ends: pd.DataFrame, system: str) -> str:
 
 def xi_matters(ends: pd.DataFrame) -> str:
     """Say to which algorithms ξ makes a difference, by a test of all of them together."""
-    effects = {key: xi_effect_of(group) for key, group in xi_groups(ends)}
-    corrected = dict(zip(effects, holm([effect.p for effect in effects.values()]), strict=True))
+    corrected = {key: p for key, (_, p) in xi_effects(ends).items()}
     found = [f"{name} on {title(system)} ({p_value(p)})" for (system, name), p in corrected.items() if p < 0.05]
     rest = len(corrected) - len(found)
     tests = f"Kruskal–Wallis tests at the 5 % level, with Holm's correction for {len(corrected)} of them"

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from spaql.paper.audit.claims import UNDECIDED, paper_results
-from spaql.paper.audit.findings import describe_reading, same
-from spaql.paper.audit.judge import MORE, about
+from spaql.paper.audit.claims import paper_results
+from spaql.paper.audit.findings import ABOVE_AQL, EFFICIENT, describe_reading, same
+from spaql.paper.audit.judge import MORE, about, verdict_verb
 from spaql.paper.audit.readings import EVERY, best_reading
 from spaql.paper.tables.table import number
 from spaql.systems import solved_at
@@ -54,9 +54,7 @@ def headlines(
     threshold = solved_at("CartPole-v0")
     solves = claims.loc["cartpole-ts-solves"]
     solved, solved_fresh = ((agents[column] >= threshold).sum() for column in ("rewards", "fresh"))
-    with_twenty, with_more = (
-        f"is {v}" if v == UNDECIDED else v for v in (solves.fresh_verdict, solves.more_fresh_verdict)
-    )
+    with_twenty, with_more = map(verdict_verb, (solves.fresh_verdict, solves.more_fresh_verdict))
     paper = number(paper_results()["Pendulum-v1"]["SPAQL"]["rewards"][0], 0)
     counted = chosen.loc[("Pendulum-v1", "SPAQL")]
     times = (counted.steps.sum() + counted.evaluation_steps.sum()) / counted.steps.sum()
@@ -65,11 +63,9 @@ def headlines(
     deleted = effects.loc["CartPole-v0", "SPAQL", 20, "reward deleted"]
     needed = levels.set_index(["system", "algorithm", "level"])["first"]["Pendulum-v1"]
     repaired, trpo, tuned, sac = (about(needed[name, -200.0]) for name in ("SPAQL-R", "TRPO", "TRPO tuned", "SAC"))
-    efficient = [f"efficient-{system}-{name}" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
-    better = [f"{system}-{name}-aql" for system in ("pendulum", "cartpole") for name in ("spaql", "ts")]
     return [
         Headline(
-            same(claims, better),
+            same(claims, ABOVE_AQL),
             f"SPAQL, with one partition for all time steps, beats AQL, which has one for each: on Pendulum it earns "
             f"{mean('SPAQL')} with {mean('SPAQL', 'arms')} arms, AQL {mean('AQL')} with {mean('AQL', 'arms')}.",
             "../notebooks/02_pendulum",
@@ -104,7 +100,7 @@ def headlines(
             "../notebooks/02_pendulum",
         ),
         Headline(
-            same(claims, efficient),
+            same(claims, EFFICIENT),
             f"SPAQL and SPAQL-TS are not more sample-efficient than TRPO: with the rollouts that choose its agents "
             f"SPAQL uses {times:.0f} times as many samples on Pendulum, and TRPO ends ahead ({mean('TRPO')}).",
             "../notebooks/05_trpo_comparison",

@@ -216,11 +216,11 @@ def named_rules(records: Iterable[Record]) -> str:
 
 def stored_sources(jobs: Iterable[Job]) -> Iterator[dict]:
     """Yield the provenance of each stored record that `gather` returned, published or not."""
-    stores, packed = (origin.default_store(), origin.own_store()), functools.cache(packed_files)
+    stores, files = (origin.default_store(), origin.own_store()), functools.cache(packed_files)
     for job in jobs:
         for store in stores:
             with contextlib.suppress(FileNotFoundError, Damaged):
-                yield load_origin(store, job, packed(store, job.system))
+                yield load_origin(store, job, files(store, job.system))
                 break
         else:
             raise FileNotFoundError(f"{job} is not stored")

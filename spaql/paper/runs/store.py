@@ -140,19 +140,12 @@ def is_current(job: Job, origin: dict[str, Any]) -> bool:
     return origin.get("numerics", 1) == numerics(job)
 
 
-def load_origin(store: Path, job: Job, packed: list[Path] | None = None) -> dict[str, Any]:
+def load_origin(store: Path, job: Job, files: list[Path] | None = None) -> dict[str, Any]:
     """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`.
 
-    Parameters
-    ----------
-    store
-        A folder of stored results.
-    job
-        The agent.
-    packed
-        What `packed_files` returned for the job's system, which is faster than to look for them for each job.
+    Whoever asks for many jobs gives the files of `packed_files`, which are then not looked for each time.
     """
-    for path in packed_files(store, job.system) if packed is None else packed:
+    for path in packed_files(store, job.system) if files is None else files:
         known = parquet.contents(path)
         if job in known.rows and is_current(job, origin := json.loads(known.origins[known.rows[job]])):
             return origin

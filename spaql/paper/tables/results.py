@@ -155,12 +155,17 @@ def xi_effect_of(group: pd.DataFrame) -> XiEffect:
     return XiEffect(means, float(means.std(ddof=0)), float(errors.median()), p)
 
 
+def xi_effects(frame: pd.DataFrame) -> dict[tuple[str, str], tuple[XiEffect, float]]:
+    """Return how much ξ matters to each learner on each system, and the p with Holm's correction over all of them."""
+    effects = {key: xi_effect_of(group) for key, group in xi_groups(frame)}
+    corrected = holm([effect.p for effect in effects.values()])
+    return dict(zip(effects, zip(effects.values(), corrected, strict=True), strict=True))
+
+
 def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how much ξ matters: how far an algorithm's means lie apart over ξ, beside what chance alone would give."""
-    effects = {key: xi_effect_of(group) for key, group in xi_groups(frame)}
-    corrected = dict(zip(effects, holm([effect.p for effect in effects.values()]), strict=True))
     rows = []
-    for (system, algorithm), effect in effects.items():
+    for (system, algorithm), (effect, corrected) in xi_effects(frame).items():
         best = effect.means.idxmax()
         rows.append(
             {
@@ -170,7 +175,7 @@ def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
                 "spread over ξ": number(effect.spread, 1),
                 "expected by chance": number(effect.chance, 1),
                 "p": small(effect.p),
-                "p (Holm)": small(corrected[system, algorithm]),
+                "p (Holm)": small(corrected),
                 "best ξ": f"{best:g}",
                 "reward at best ξ": number(effect.means[best], 1),
             }
