@@ -282,7 +282,7 @@ READINGS = {
         "torque, starts": Reading(torque=1, starts="shared", recorded=True),
         "torque, starts, rules": Reading(torque=1, starts="shared", rules="released", recorded=True),
         "torque, starts, dynamics": Reading(torque=1, starts="shared", dynamics="v0"),
-        "torque, rules": Reading(torque=1, rules="released"),
+        "torque, rules": Reading(torque=1, rules="released", recorded=True),
         "all": Reading(torque=1, starts="shared", rules="released", dynamics="v0"),
         "starts": Reading(starts="shared"),
         "torque, rules, dynamics": Reading(torque=1, rules="released", dynamics="v0"),
@@ -313,7 +313,7 @@ class ReadingsStudy:
 READINGS_STUDY = ReadingsStudy(
     readings=READINGS,
     kinds={"Pendulum": ("Random", *LEARNERS), "PendulumDiscrete": ("SPAQL", "SPAQL-TS")},
-    xi_readings=("torque, starts, rules", "torque, starts", "all"),
+    xi_readings=("torque, starts, rules", "torque, starts", "all", "torque, rules"),
     xi_kinds={"Pendulum": ("Random", *LEARNERS), "PendulumScaled": ("Random", *LEARNERS)},
     iterations=2000,
     xi_iterations=100,
