@@ -147,7 +147,7 @@ const spaqlExplorer = (() => {
     .spaql * { box-sizing: border-box; }
     .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 7rem; flex: 1 1 7rem; }
-    .spaql label.wide { flex: 9 1 17rem; }
+    .spaql label.broad { flex: 9 1 17rem; }
     .spaql select, .spaql button { font: inherit; font-size: 0.85rem; color: var(--ink); background: var(--soft); min-height: 2.75rem;
       border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.4rem; max-width: 100%; cursor: pointer; }
     .spaql input[type=range] { width: 100%; min-height: 2.2rem; }
@@ -199,7 +199,7 @@ const spaqlExplorer = (() => {
       .spaql .both .who, .spaql .drive p { font-size: 0.8rem; }
       .spaql .both [role=status], .spaql .both .up, .spaql .both .strip { display: none; }
       .spaql .both .spaql-axes { display: block; }
-      .spaql .drive .spaql-buttons { flex-wrap: wrap; }
+      .spaql .spaql-buttons { flex-wrap: wrap; }
     }
   `;
 
@@ -232,6 +232,14 @@ const spaqlExplorer = (() => {
   }
 
   const withSymbol = (variable) => (variable.unit ? `${variable.symbol} (${variable.unit})` : variable.symbol);
+  // A state variable in words, as "angle θ"; what has no word here has its symbol.
+  function variableInWords({ name, symbol }) {
+    const [stem] = name.split("_");
+    const words = name.endsWith("_dot")
+      ? { theta: "angular velocity", x: "velocity" } : { theta: "angle", x: "position" };
+    return stem in words ? `${words[stem]} ${symbol}` : symbol;
+  }
+
   const stateInWords = (system, where) =>
     system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
   const counted = (leaves) => `${leaves.toLocaleString("en")} ${leaves === 1 ? "leaf" : "leaves"}`;
@@ -274,7 +282,18 @@ const spaqlExplorer = (() => {
     scene.setAttribute("aria-label", `${system.title} at ${stateInWords(system, state)}`);
   }
 
-  // The reward of every step so far, and the variable across, as strips.
+  // A text as lines that are no wider than `width` in the font of a canvas.
+  function wrapped(context, text, width) {
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const longer = `${lines[lines.length - 1]} ${word}`.trim();
+      if (context.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines;
+  }
+
+  // The reward of every step so far, and the variable across, as strips; before the first step, what they will show.
   function drawStrip(strip, place, system, run, across) {
     const context = strip.getContext("2d");
     const [ink, mark] = colours(place);
@@ -282,6 +301,15 @@ const spaqlExplorer = (() => {
     const half = strip.height / 2;
     const size = Math.min(30, Math.max(20, (12 * strip.width) / (strip.clientWidth || strip.width)));
     context.clearRect(0, 0, strip.width, strip.height);
+    if (!run.earned.length) {
+      const words = `Plots of the reward and the ${variableInWords(variable)} appear here when you press Play.`;
+      context.fillStyle = ink;
+      context.font = `${size}px system-ui, sans-serif`;
+      wrapped(context, words, strip.width - 24)
+        .forEach((line, i) => context.fillText(line, 12, (1.6 + 1.3 * i) * size));
+      strip.setAttribute("aria-label", words);
+      return;
+    }
     const draw = (values, low, high, top, colourOf, name) => {
       context.fillStyle = ink;
       context.font = `${size}px system-ui, sans-serif`;
@@ -298,8 +326,7 @@ const spaqlExplorer = (() => {
       context.stroke();
     };
     const [lowest, highest] = [Math.min(0, ...run.earned), Math.max(0, ...run.earned)];
-    draw(run.earned, lowest, highest, 0, mark, run.earned.length
-      ? `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}` : "reward of each step, once it plays");
+    draw(run.earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
     draw(run.trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
     strip.setAttribute("aria-label", `Rewards and ${variable.symbol} over ${run.earned.length} steps`);
   }
@@ -589,12 +616,13 @@ const spaqlExplorer = (() => {
     element(place, "style", {}, STYLE);
     const top = element(place, "div", { class: "spaql-row" });
     const systemChoice = choice(top, "System");
-    const policyChoice = choice(top, "Policy", "wide");
-    const besideChoice = choice(top, "Beside it", "wide");
+    const policyChoice = choice(top, "Policy", "broad");
+    const besideChoice = choice(top, "Beside it", "broad");
     const buttons = element(place, "div", { class: "spaql-buttons" });
     const playButton = element(buttons, "button", { type: "button" }, "Play");
     const stepButton = element(buttons, "button", { type: "button" }, "One step");
-    const resetButton = element(buttons, "button", { type: "button" }, "Back");
+    const resetButton = element(buttons, "button", { type: "button", title: "Back to where the episode began" },
+      "Back to start");
     const randomButton = element(buttons, "button", { type: "button", title: "Begin in a random state" }, "Random start");
     const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
     fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
@@ -604,10 +632,16 @@ const spaqlExplorer = (() => {
     const acrossChoice = choice(axes, "Across the map");
     const upChoice = choice(axes, "Up the map");
     const whatChoice = choice(axes, "Map colour");
+    whatChoice.title = "What the colours of the map show";
     const sliders = element(chosen, "div", { class: "spaql-row" });
+    const estimates = element(chosen, "p", { class: "help" }, "Q is the agent's estimate of the return still to come "
+      + "if it takes the cell's action. It begins at the number of steps of an episode, so it can be far too high where "
+      + "visits are few. Visits are how often training took this action here; a cell that is split passes its visits "
+      + "on. The colours of visits are on a logarithmic scale.");
     element(place, "p", { class: "help" }, "Point at a map to read a cell; click, tap or drag to put the system there. "
-      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses. "
-      + "While the system moves, the map is the slice through the state where it is.");
+      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses.");
+    const slice = element(place, "p", { class: "help" }, "The map shows two variables; the others are held at their "
+      + "current values, so it changes as the system moves.");
 
     const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
     const panels = [makePanel(room, place, view), makePanel(room, place, view)];
@@ -628,6 +662,7 @@ const spaqlExplorer = (() => {
       fill(acrossChoice, names, view.system.axes[0]);
       fill(upChoice, names, view.system.axes[1]);
       view.start = [...known(view.system).start];
+      slice.hidden = view.system.state.length <= 2;
       choosePolicies();
     }
 
@@ -638,6 +673,7 @@ const spaqlExplorer = (() => {
       if (!panels[1].box.hidden) panels[1].take(data.policies[besideChoice.value] ?? null); // null: the reader drives
       const cells = shown().some(({ policy }) => policy && policy.q[0] !== null);
       const whats = [["action", view.system.action], ["q", "Q"], ["visits", "visits"]];
+      estimates.hidden = !cells;
       fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
       chooseAxes();
     }
@@ -727,13 +763,16 @@ const spaqlExplorer = (() => {
       reset();
     }
 
+    // The number of a policy, by its name.
+    const named = (system, name) =>
+      data.policies.findIndex((p) => p.system === system && `${p.algorithm}, ${p.made}` === name);
+
     // Show what a button outside asks for: a system, a policy and one beside it, by their names.
     function present({ system, policy, beside }) {
-      const find = (name) => data.policies.findIndex((p) => p.system === system && `${p.algorithm}, ${p.made}` === name);
       systemChoice.value = system;
       chooseSystem();
-      policyChoice.value = find(policy);
-      besideChoice.value = ["you", "none"].includes(beside) ? beside : find(beside);
+      policyChoice.value = named(system, policy);
+      besideChoice.value = ["you", "none"].includes(beside) ? beside : named(system, beside);
       chooseBeside();
       place.scrollIntoView({ behavior: "smooth", block: "start" });
       play();
@@ -781,7 +820,11 @@ const spaqlExplorer = (() => {
       }
     });
     for (const button of document.querySelectorAll("[data-spaql-show]")) {
-      button.addEventListener("click", () => present(JSON.parse(button.dataset.spaqlShow)));
+      const asked = JSON.parse(button.dataset.spaqlShow);
+      button.addEventListener("click", () => present(asked));
+      const size = button.querySelector("[data-spaql-leaves]"); // where it says how large its policy is
+      const policy = data.policies[named(asked.system, asked.policy)];
+      if (size && policy) size.textContent = `${policy.leaves}-leaf`;
     }
     // The book's switch between light and dark.
     new MutationObserver(() => shown().forEach((panel) => panel.show()))

@@ -55,7 +55,7 @@ def said(folder, name):
 
 
 def test_what_programs_print_is_shown_below_them(folder):
-    assert set(SHOWN) == {"luck.py", "exported.py"}
+    assert set(SHOWN) == {"first.py", "repaired.py", "luck.py", "spread.py", "exported.py"}
     for name, text in SHOWN.items():
         assert text in said(folder, name)[0], name
 
@@ -67,6 +67,36 @@ def test_the_blind_agent_is_told_and_the_other_is_better(folder):
     assert shares[1] < 0.5 < shares[0]
     assert all(" in 288 steps" in line for line in lines[1:3])
     assert lines[3].endswith("interpreted")
+
+
+def test_spaql_r_needs_fewer_samples_and_wins_twice_of_three(folder):
+    found = re.findall(r"SPAQL(R?): ([\d,]+) samples, (-\d+) on fresh", said(folder, "repaired.py")[0])
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    assert [int(ours[2]) > int(theirs[2]) for ours, theirs in pairs] == [True, True, False]
+    for ours, theirs in pairs:
+        assert (ours[0], theirs[0]) == ("R", "")
+        assert int(ours[1].replace(",", "")) * 10 < int(theirs[1].replace(",", ""))
+
+
+def test_the_text_repeats_the_numbers_that_are_printed(folder):
+    best, fresh = re.search(r"best mean (\S+), (\S+) on", said(folder, "first.py")[0]).groups()
+    assert f"The *best mean*, −{-float(best):.0f}, is" in PAGE
+    assert f"On 100 fresh episodes the same agent earns −{-float(fresh):.0f}." in PAGE
+    few, more = re.findall(r"a mean of N returns (\d+), (\d+) of", said(folder, "spread.py")[0])
+    assert few[1] == "7"
+    assert "It fails in seven of the 100 fresh episodes." in PAGE
+    assert f"The standard deviation of its means of ten, {few[0]}, is" in PAGE
+    assert more[1] == "0"
+    assert f"the standard deviation of its means of twenty is {more[0]}." in PAGE
+
+
+def test_the_exported_agent_is_the_compiled_one(folder):
+    where, _ = folder
+    said(folder, "exported.py")
+    blocks = dict(BLOCKS)
+    assert 'save("room_compiled.npz")' in blocks["compiled.py"]
+    assert 'load("room_compiled.npz")' in blocks["exported.py"]
+    assert (where / "room.npz").read_bytes() != (where / "room_compiled.npz").read_bytes()
 
 
 def test_few_rollouts_claim_more_than_they_keep(folder):

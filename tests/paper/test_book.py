@@ -194,7 +194,7 @@ def test_the_explorer_says_that_a_policy_is_stuck(visit):
 @in_browser
 def test_the_explorers_buttons_show_what_they_say(visit):
     page = visit("book/explorer.html")
-    page.get_by_role("button", name="The small tree beside its parent").click()
+    page.get_by_role("button", name="The 7-leaf tree beside the policy it came from").click()
     assert page.locator(".panel:visible .who").all_inner_texts()[0].startswith("SPAQL, made smaller")
     assert page.locator(".panel:visible").count() == 2
     page.get_by_role("button", name="You against SPAQL-R").click()

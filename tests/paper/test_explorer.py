@@ -378,6 +378,87 @@ def test_two_policies_run_from_the_same_start(folder):
 
 
 @in_browser
+def test_the_books_styles_put_no_words_before_what_the_explorer_has(folder):
+    # They say that there is more to see of what is too wide for its place, by a class that the explorer must not use.
+    styles = (PAGE.parent / "static" / "book.css").read_text(encoding="utf-8")
+    assert ".wide::before" in styles
+    before = browse(
+        folder,
+        CONTROLS
+        + """
+        document.body.classList.add("bd-article");
+        const sheet = document.createElement("style");
+        sheet.textContent = given;
+        document.head.append(sheet);
+        const said = (element) => getComputedStyle(element, "::before").content;
+        const labels = [policy, beside].map((select) => select.parentElement);
+        const all = [...place.querySelectorAll("*")];
+        return [labels.map((label) => [label.tagName, said(label)]), [...new Set(all.map(said))]];
+        """,
+        styles,
+    )
+    assert before == [[["LABEL", "none"]] * 2, ["none"]]
+
+
+@in_browser
+def test_the_explorer_says_what_it_will_show_and_what_its_words_mean(folder):
+    answer = browse(
+        folder,
+        CONTROLS
+        + """
+        const strip = () => place.querySelector("canvas.strip").getAttribute("aria-label");
+        const helps = () => [...place.querySelectorAll("p.help")].filter((p) => !p.hidden).map((p) => p.textContent);
+        const score = () => place.querySelector(".score").textContent;
+        const seen = {};
+        for (const id of Object.keys(SPAQL_POLICIES.systems)) {
+            choose(system, id);
+            seen[id] = [strip(), helps().join(" ")];
+        }
+        choose(system, "CartPole-v0");
+        for (let i = 0; i < 2; i++) button("One step").click();
+        seen.played = [strip(), score()];
+        button("Back to start").click();
+        seen.back = [strip(), score()];
+        choose(policy, [...policy.options].find((option) => option.text.includes("made smaller")).value);
+        seen.small = helps().join(" ");
+        return seen;
+        """,
+    )
+    assert answer.pop("played") == ["Rewards and θ over 2 steps", "Step 2 of 200, return 2"]
+    small, back = answer.pop("small"), answer.pop("back")
+    assert back == [answer["CartPole-v0"][0], "Step 0 of 200, return 0"]
+    assert "Q is " not in small  # nor is it offered
+    shown = {"CartPole": "angle θ", "Pendulum": "angle θ", "MountainCar": "position x", "Acrobot": "angle θ₁"}
+    for system, (strip, helps) in answer.items():
+        word = next(word for name, word in shown.items() if name in system)
+        assert strip == f"Plots of the reward and the {word} appear here when you press Play."
+        assert "Q is the agent's estimate of the return still to come" in helps
+        assert "Visits are how often" in helps
+        more = len(system_of(make_env(system)).state) > 2
+        assert ("the others are held at their current values" in helps) == more
+
+
+@in_browser
+def test_a_button_of_the_page_says_how_many_leaves_its_policy_has(data, tmp_path):
+    for name in ("explorer.js", "policies.js"):
+        shutil.copy(PAGE / name, tmp_path)
+    shutil.copytree(PAGE / "systems", tmp_path / "systems")
+    shows = re.search(r'<p class="shows">.*?</p>', (PAGE.parent / "explorer.md").read_text(encoding="utf-8"), re.DOTALL)
+    said = browse(
+        tmp_path,
+        """
+        const place = document.getElementById("spaql-explorer");
+        place.insertAdjacentHTML("beforebegin", given);
+        spaqlExplorer.build(place, SPAQL_POLICIES); // again, now that there are buttons
+        return [...document.querySelectorAll(".shows button")].map((button) => button.textContent);
+        """,
+        shows[0],
+    )
+    small = explorer.policies_of(data, "Pendulum-v1", "SPAQL")[SMALLER]
+    assert said[0] == f"The {small['leaves']}-leaf tree beside the policy it came from"
+
+
+@in_browser
 def test_a_reader_can_drive(folder):
     answer = browse(
         folder,
@@ -392,13 +473,13 @@ def test_a_reader_can_drive(folder):
             choose(beside, "you");
             const states = [];
             for (const key of ["ArrowLeft", "ArrowRight"]) {
-                button("Back").click();
+                button("Back to start").click();
                 press("keydown", key);
                 for (let i = 0; i < 3; i++) button("One step").click();
                 press("keyup", key);
                 states.push(at());
             }
-            button("Back").click();
+            button("Back to start").click();
             const buttons = [...drive().querySelectorAll("button")].map((b) => b.textContent);
             drive().querySelector("button")?.click(); // by the keyboard: no pointer
             button("One step").click();
