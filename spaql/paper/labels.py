@@ -26,9 +26,9 @@ STYLES = {
     "SPAQL-R": Style("#621ec5", (0, (12, 1.5)), "*"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
     "TRPO tuned": Style("#cc3311", (0, (2, 1)), "v"),
-    "SAC": Style("#11ceef", (0, (1, 0.8)), "P"),
-    "DQN": Style("#641d0e", (0, (4, 1.2, 1, 1.2, 1, 1.2)), "X"),
-    "PPO": Style("#d4b779", (0, (8, 2)), "h"),
+    "SAC": Style("#11ceef", (0, (2, 2.5)), "P"),
+    "DQN": Style("#641d0e", (0, (6, 1.2, 6, 1.2, 1, 1.2)), "X"),
+    "PPO": Style("#d4b779", (0, (5, 1, 1, 1, 1, 1, 1, 1)), "h"),
 }
 
 OTHERS = (  # styles of what is no algorithm of the book's

@@ -26,7 +26,18 @@ from spaql.paper.audit.groups import (
     together,
     with_further,
 )
-from spaql.paper.audit.judge import EQUALITIES, MARGIN, ORDERS, as_text, judge, show_more, summary, verdicts, widened
+from spaql.paper.audit.judge import (
+    EQUALITIES,
+    MARGIN,
+    ORDERS,
+    as_text,
+    judge,
+    show_more,
+    summary,
+    verdicts,
+    widened,
+    with_luck,
+)
 from spaql.paper.audit.measures import MEASURES, compare, newcombe, newcombe_tails, student, summary_p, summary_std
 from spaql.paper.cli import main
 from spaql.paper.runs import provenance, store
@@ -111,7 +122,7 @@ SURE = SPREAD | {"significance": True}
         (
             NUMBER | {"half": 0.01},
             {AQL: sample(10.3, 0.01)},
-            (HOLDS, ""),
+            (HOLDS, "near"),
         ),  # a difference, shown to be within the margin
         (NUMBER | {"half": 0.01, "margin": 0.2}, {AQL: sample(10.3, 0.01)}, (DIFFERS, "up")),
         (NUMBER, {}, (NOT_JUDGED, "")),
@@ -238,6 +249,25 @@ def test_two_verdicts():
     absent = judge([made(NUMBER)], written, {}).iloc[0]
     assert (absent.verdict, absent.run_verdict) == (DIFFERS, NOT_JUDGED)
     assert absent.run_reason.startswith("results missing")
+
+
+def test_the_luck_of_shared_starts_widens_the_papers_interval():
+    claim, run = made(NUMBER | {"paper": 11.0, "half": 0.2}), named(**{AQL: sample(15, 0.5)})
+    plain, lucky = (judge([claim], run, run, None, luck).iloc[0] for luck in ({}, {claim.id: 9.0}))
+    assert (plain.verdict, plain.run_verdict) == (DIFFERS, DIFFERS)
+    assert (lucky.verdict, lucky.run_verdict) == (DIFFERS, UNDECIDED)
+    (wider,) = with_luck([claim], {claim.id: 9.0})
+    assert wider.half == pytest.approx(np.hypot(0.2, 1.96 * 3))
+    assert lucky.said == plain.said  # what is shown is what the paper prints
+
+
+def test_an_equality_within_the_margin_is_near_if_a_difference_is_shown():
+    row = judge([made(NUMBER | {"paper": 100.0, "half": 0.1})], named(**{AQL: sample(103, 0.5)})).iloc[0]
+    assert (row.verdict, row.direction) == (HOLDS, "near")
+    assert row.p_for < 0.05
+    assert row.p_against < 0.05
+    same = judge([made(NUMBER | {"paper": 103.0, "half": 0.3})], named(**{AQL: sample(103, 0.5)})).iloc[0]
+    assert (same.verdict, same.direction) == (HOLDS, "")
 
 
 def test_a_verdict_with_more_agents():
@@ -570,7 +600,10 @@ def test_the_findings_say_what_the_verdicts_are(found, shown):
     judged = shown.set_index("id").verdict
     by_name = {finding.about: finding for finding in found}
     assert len(found) == len(by_name) == 9
-    assert set(judged[list(by_name["Sample efficiency"].claims)]) == {DIFFERS}
+    overall, at_first = by_name["Sample efficiency"].claims[:4], by_name["Sample efficiency"].claims[4:]
+    assert set(judged[list(overall)]) == {DIFFERS}
+    assert judged[list(at_first)].tolist() == [UNDECIDED, UNDECIDED, DIFFERS, DIFFERS]
+    assert "the verdict is differs on CartPole and undecided on Pendulum" in by_name["Sample efficiency"].text
     *lead, overtakes = by_name["The early lead"].claims
     assert set(judged[lead]) == {HOLDS}
     assert judged[overtakes] == DIFFERS

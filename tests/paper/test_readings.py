@@ -104,6 +104,7 @@ def test_shared_starts_by_hand():
     assert error[mean] == pytest.approx(np.sqrt(80**2 + 60**2 / 20 + 100**2 / 22))
     assert found.values[half] == -620  # of which agents with other starts say nothing
     assert error[half] == pytest.approx(60 / np.sqrt(20) * np.sqrt(1 + 1 / 2))
+    assert readings.starts_luck(alone, roots)[mean] == pytest.approx(80**2)
     wider = readings.predict_shared(roots[0], [alone])  # no luck at all, then
     assert np.sqrt(wider.covariance[mean, mean]) == pytest.approx(np.sqrt(100**2 / 20 + 60**2 / 21))
 
@@ -234,26 +235,51 @@ def test_every_agent_of_a_reading_is_declared():
     declared = {job for study in ("xi", "long", "ablation", "readings") for job in paper_jobs(study)}
     for name, reading in EVERY.items():
         for root in range(SEED, SEED + readings.roots_of(name)):
-            for (study, *cell, _), jobs in readings.reading_jobs_of(name, root).items():
+            for (study, *cell, _), jobs in readings.jobs_under(reading, root).items():
                 if study == "long" and Cell(*cell) in CELLS:
                     assert set(jobs) <= declared, (name, cell)
                     assert {job.starts for job in jobs} == {reading.starts}
                     assert len(jobs) == 20
     with_xi = {
         name for name in READINGS
-        if all(set(jobs) <= declared for key, jobs in readings.reading_jobs_of(name).items() if key[0] == "xi")
+        if all(set(jobs) <= declared for key, jobs in readings.jobs_under(EVERY[name]).items() if key[0] == "xi")
     }  # fmt: skip
     assert with_xi == set(READINGS_STUDY.xi_readings)
 
 
 def test_a_reading_of_a_group():
     keys = ("long", "Pendulum-v1", "SPAQL", 4.0), ("long", "Pendulum-v1", "Random", 0.0)
-    spaql, random = (readings.reading_jobs_of("all", SEED + 1)[key][3] for key in keys)
+    spaql, random = (readings.jobs_under(EVERY["all"], SEED + 1)[key][3] for key in keys)
     assert (spaql.system, spaql.starts, spaql.seed, spaql.agent) == ("spaql/PendulumHalf-v0", "shared", SEED + 1, 3)
     assert spaql.rules.ties == "last"
     assert (random.system, random.starts, random.rules.ties) == ("spaql/PendulumOneWay-v0", "shared", "random")
-    text = readings.reading_jobs_of(TEXT)[keys[0]]
+    text = readings.jobs_under(EVERY[TEXT])[keys[0]]
     assert text == [job for job in paper_jobs("long") if (job.system, job.algorithm) == keys[0][1:3]]
+
+
+def test_randoms_luck_is_what_its_iterations_vary_more_with_shared_starts():
+    alone, shared = (made_up(np.zeros(SIZE), np.full(SIZE, error))._replace(repeats=np.full(SIZE, 2000))
+                     for error in (30.0, 50.0))  # fmt: skip
+    assert np.sqrt(readings.starts_luck(alone, [shared])) == pytest.approx(np.full(SIZE, 40.0))
+
+
+@pytest.mark.slow
+def test_a_reading_with_shared_starts_is_judged_by_agents_with_starts_of_their_own():
+    best = readings.best_reading()
+    assert EVERY[best].starts == "shared"
+    alone, found = readings.alone_of(best), readings.reading_groups(best)
+    key = ("long", "Pendulum-v1", "AQL", 20.0)
+    jobs = readings.jobs_under(EVERY[alone])[key]
+    assert {job.starts for job in jobs} == {"independent"}
+    assert np.array_equal(found[key].rewards, readings.stored_groups({key: jobs})[key].rewards)
+    luck = readings.luck_of(best)
+    assert set(luck) == {n.claim.id for n in paper_numbers() if n.kind == "mean"}
+    # The two sequences that are stored lie apart by no more than such luck explains.
+    first, second = (readings.long_groups(best, SEED + root)[Cell("Pendulum-v1", "AQL")].rewards for root in (0, 1))
+    deviation = np.sqrt(luck["pendulum-rewards-aql"])
+    assert deviation > 5 * first.std() / np.sqrt(20)
+    assert 0.1 * deviation < abs(first.mean() - second.mean()) < 3 * np.sqrt(2) * deviation
+    assert readings.luck_of(alone) == {}
 
 
 @pytest.mark.slow

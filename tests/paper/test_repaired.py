@@ -12,6 +12,7 @@ import pytest
 
 from spaql import archive
 from spaql.paper.audit import repaired
+from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.book import chapters, rerun
 from spaql.paper.figures import repaired as pictures
 from spaql.paper.runs.checkpoints import compute_checkpoints
@@ -62,8 +63,11 @@ def test_every_sample_counts_that_an_algorithm_needs():
     assert repaired.samples_of(record("SPAQL", [0, 0], 200, 4000)).tolist() == [4200, 8400]
     assert repaired.samples_of(record("AQL", [0, 0], 200, 4000)).tolist() == [200, 400]
     assert repaired.samples_of(record("TRPO", [0, 0], 4000)).tolist() == [4000, 8000]
-    found = repaired.at_samples(record("TRPO", [1.0, 2.0], 4000), [3999, 4000, 7999, 8000, 8001])
+    found = repaired.at_samples(record("SPAQL-R", [1.0, 2.0], 4000), [3999, 4000, 7999, 8000, 8001])
     assert np.array_equal(found, [np.nan, 1.0, 1.0, 2.0, np.nan], equal_nan=True)
+    # TRPO's rewards are those of the policy before the update.
+    found = repaired.at_samples(record("TRPO", [1.0, 2.0], 4000), [0, 3999, 4000, 4001])
+    assert np.array_equal(found, [1.0, 1.0, 2.0, np.nan], equal_nan=True)
 
 
 def test_a_level_is_reached_once_and_held_from_some_sample_on():
@@ -79,8 +83,26 @@ def test_no_mean_is_made_of_the_agents_that_happen_to_have_a_policy_then():
 
 
 def test_of_trpos_two_policies_the_better_one_is_compared():
-    frame = repaired.ends([record("TRPO", [0], 4000, fresh=(-170.0, 9.0, -150.0, 8.0)), record("SPAQL-R", [0], 1000)])
+    trpo = [record("TRPO", [0], 4000, fresh=(-170.0, 9.0, -150.0, 8.0))]
+    frame = repaired.ends([*trpo, record("SPAQL-R", [0], 1000)])
     assert frame.fresh.tolist() == [-150.0, 0.0]
+    # One policy for all agents: not the better one of each, by the episodes that it is judged by.
+    trpo.append(record("TRPO", [0], 4000, fresh=(-100.0, 9.0, -110.0, 8.0)))
+    assert repaired.ends(trpo).fresh.tolist() == [-150.0, -110.0]
+
+
+@pytest.mark.slow
+def test_the_same_number_of_samples_in_the_audit_and_here():
+    trpo, _ = load_stored(paper_jobs("trpo"), default_store(), repair=False)
+    there = samples_needed(trpo.values()).set_index(["system", "algorithm", "threshold", "counted"]).samples
+    here = repaired.samples_to_levels(trpo.values()).set_index(["system", "algorithm", "level"])["first"]
+    for system, name, level in (("Pendulum-v1", "TRPO", -200.0), ("CartPole-v0", "TRPO tuned", 195.0)):
+        assert there[system, name, level, "all"] == here[system, name, level]
+
+
+def test_the_search_for_the_settings_is_counted():
+    search = json.loads((default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
+    assert repaired.searched_samples() == sum(100_000 * trial["agents"] for trial in search["trials"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -220,6 +242,11 @@ def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
 @pytest.mark.slow
 def test_the_legend_names_what_is_drawn_in_any_panel():
     others, _ = load_stored(paper_jobs("sb3"), default_store())
+    both = [
+        *others.values(),
+        *load_stored(paper_jobs("trpo")[:1] + paper_jobs("repaired")[:1], default_store())[0].values(),
+    ]
+    assert pictures.sample_curves(both).axes[0].get_gridspec().ncols == 2
     for figure in (pictures.sample_curves(others.values()), pictures.end_profiles(repaired.profiles(others.values()))):
         (legend,) = figure.legends
         assert sorted(text.get_text() for text in legend.get_texts()) == ["DQN", "PPO", "SAC"]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.claims import Claim
-from spaql.paper.audit.groups import Group, Key, better_policy, load_groups
+from spaql.paper.audit.groups import Group, Key, better_policies, load_groups
 from spaql.paper.audit.judge import Judged, decide, measure
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
@@ -146,10 +146,11 @@ WITHOUT_GOAL = {"MountainCar-v0": -200.0, "MountainCarContinuous-v0": 0.0, "Acro
 
 def goal_counts(records: Iterable[Record]) -> pd.DataFrame:
     """Return how many agents of each algorithm end with a policy that comes to the goal, and how many solve it."""
+    records = list(records)
     rows = [
         {"system": record.job.system, "algorithm": record.job.algorithm, "agents": 1}
-        | {"reach": better_policy(record) > WITHOUT_GOAL.get(record.job.system, -np.inf)}
-        | {"solve": better_policy(record) >= (solved_at(record.job.system) or np.inf)}
-        for record in records
+        | {"reach": fresh > WITHOUT_GOAL.get(record.job.system, -np.inf)}
+        | {"solve": fresh >= (solved_at(record.job.system) or np.inf)}
+        for record, fresh in zip(records, better_policies(records), strict=True)
     ]
     return pd.DataFrame(rows).groupby(["system", "algorithm"], sort=False).sum().reset_index()

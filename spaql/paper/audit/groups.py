@@ -110,9 +110,9 @@ def other_columns(records: list[Record]) -> dict[str, np.ndarray]:
     `training` is how many samples an agent trained on; `early_all` the mean reward over the first 200 batches if the
     rollouts that choose an agent are counted as samples, `equal_all` over the first 500, `budget_all` over all 2,000;
     `progress` the rise of a curve from its first quarter to its last, `rise_late` the share of its rise in its second
-    half.  Of fresh episodes, `better` is the mean of the better of TRPO's two policies, with noise and without; `held`,
-    `fallen` and `controlled` are shares.  Of the recorded one, `steady` is for how many of its last steps it stays
-    upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
+    half.  Of fresh episodes, `better` is the mean of that of TRPO's two policies that its agents do better with;
+    `held`, `fallen` and `controlled` are shares.  Of the recorded one, `steady` is for how many of its last steps it
+    stays upright, `stands` whether for the last quarter, `kept` the share of its steps near upright.
     """
     found = {
         "training": np.array([record.history["steps"].sum() for record in records], float),
@@ -121,7 +121,7 @@ def other_columns(records: list[Record]) -> dict[str, np.ndarray]:
         "budget_all": np.array([mean_of_everything(record, BUDGET // BATCH) for record in records]),
         "progress": np.array([risen(record.history["rewards"]) for record in records]),
         "rise_late": np.array([rise_late(record.history["rewards"]) for record in records]),
-        "better": np.array([better_policy(record) for record in records]),
+        "better": better_policies(records),
     }
     if all(record.rewards.size for record in records):
         returns = [record.rewards for record in records]
@@ -150,12 +150,21 @@ def mean_of_everything(record: Record, batches: int) -> float:
     return float(record.history["rewards"][np.maximum(at, 0)].mean())
 
 
-def better_policy(record: Record) -> float:
-    """Return what an agent ends with on fresh episodes: of TRPO's two policies, with their noise and without, the best.
+def better_policies(records: Iterable[Record]) -> np.ndarray:
+    """Return what each agent's policy earns on fresh episodes at the end.
 
-    The others have one.
+    TRPO has two, with its noise and without.  One of them counts for all agents of a system and setting, the one that
+    earns more in the mean: the better one of each agent would be chosen by the episodes that it is judged by.
     """
-    return float(record.fresh[:3:2].max() if record.job.algorithm in provenance.TRPO else record.fresh[0])
+    records = list(records)
+    ends = np.array([record.fresh[:3:2] if record.job.algorithm in provenance.TRPO else (record.fresh[0],) * 2
+                     for record in records])  # fmt: skip
+    cells = np.array([f"{record.job.algorithm} on {record.job.system}" for record in records])
+    found = np.empty(len(records))
+    for cell in np.unique(cells):
+        mine = ends[cells == cell]
+        found[cells == cell] = mine[:, mine.mean(axis=0).argmax()]
+    return found
 
 
 def risen(rewards: np.ndarray) -> float:

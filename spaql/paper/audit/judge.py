@@ -10,17 +10,21 @@ where that quantity should lie:
 
 One standard for all: a claim **holds** if every bound is shown to be kept, it **differs** if the contrary is shown (of
 an equality: that there is a difference, and it is not shown to be within the margin), and it is **undecided** if
-neither is.  "Shown" is a two-sided p below 5 % after Holm's correction over the claims of the same family, which is the
-table, figure or section of the paper that they stand in (`place`).  Without the correction that is: the 95 % interval
-lies inside, or it excludes what is claimed.
+neither is.  An equality that holds although a difference is shown, a small one, is marked "near".  "Shown" is a
+two-sided p below 5 % after Holm's correction over the claims of the same family, which is the table, figure or section
+of the paper that they stand in (`place`).  Without the correction that is: the 95 % interval lies inside, or it
+excludes what is claimed.
 
 Every claim has two verdicts, **as written** from the experiment that the text describes and **as run** from the reading
 of it that fits the paper's numbers best (`spaql.paper.audit.readings`), which differs from the text on Pendulum alone.
-They come from whole groups of stored agents at the paper's scale, or there are none: **not judged**.  A third verdict
-is that of the text's experiment **with more agents** than the paper's twenty, where a claim needs but the end of runs
-of which more are stored (`spaql.paper.audit.groups.with_further`); elsewhere it is the first.
+If the agents of that reading share their starts, a claim is judged by the mean over sequences of starts, from agents
+with starts of their own, and the luck of the one sequence that the paper's agents shared widens the paper's interval.
+The verdicts come from whole groups of stored agents at the paper's scale, or there are none: **not judged**.  A third
+verdict is that of the text's experiment **with more agents** than the paper's twenty, where a claim needs but the end
+of runs of which more are stored (`spaql.paper.audit.groups.with_further`); elsewhere it is the first.
 """
 
+import dataclasses
 import os
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -33,13 +37,15 @@ import pandas as pd
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups, with_further
 from spaql.paper.audit.measures import MEASURES, Measured
-from spaql.paper.audit.readings import TEXT, best_reading, reading_groups
+from spaql.paper.audit.readings import TEXT, best_reading, luck_of, reading_groups
 from spaql.paper.statistics import holm
 from spaql.paper.studies import FURTHER
 
 EQUALITIES = ("number", "level", "levels", "count")
 ORDERS = ("order", "same order")
 MARGIN = 0.1  # of the paper's value
+IN_WORDS = "in words"  # where the paper prints no number
+NEAR = "near"  # an equality that holds within its margin, and a difference is shown, too
 MORE = f"with up to {FURTHER.agents} agents"
 
 Bounds = tuple[float, float]
@@ -122,6 +128,8 @@ def decide(claims: Iterable[Claim], measured: Mapping[str, Measured | str], scal
         for (claim, found), p_for, p_against in zip(family, holm(shown), holm(refuted), strict=True):
             verdict = HOLDS if p_for < 0.05 else DIFFERS if p_against < 0.05 else UNDECIDED
             way = direction(claim, found) if verdict == DIFFERS else ""
+            if verdict == HOLDS and claim.kind in EQUALITIES and p_against < 0.05:
+                way = NEAR
             judged[claim.id] = Judged(found, p_for, p_against, verdict, way)
     return judged
 
@@ -142,6 +150,7 @@ def judge(
     groups: Mapping[Key, Group],
     as_run: Mapping[Key, Group] | None = None,
     larger: Mapping[Key, Group] | None = None,
+    luck: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
     """Return the frame of `verdicts` for these claims.
 
@@ -155,11 +164,13 @@ def judge(
         Of the best reading.
     larger
         Of the text's experiment with more agents, from `with_further`.
+    luck
+        Of shared starts in the best reading, from `spaql.paper.audit.readings.luck_of`.
     """
     claims = list(claims)
     measured = measure(claims, groups)
     written = decide(claims, measured)
-    run = written if as_run is None else decide(claims, measure(claims, as_run))
+    run = written if as_run is None else decide(claims, measure(with_luck(claims, luck or {}), as_run))
     more = written if larger is None else decide(claims, measured | known(measure(claims, larger)))
     scaled = {name: decide(claims, measured, scale) for name, scale in (("half", 0.5), ("double", 2.0))}
     # The paper's numbers are of the best so far, so a number on fresh episodes is no comparison with them.
@@ -170,7 +181,7 @@ def judge(
     rows = []
     for claim in claims:
         found, p_for, p_against, verdict, way, reason = written[claim.id]
-        again, other, wider = fresh.get(claim.id), run[claim.id], more[claim.id]
+        other, wider = run[claim.id], more[claim.id]
         rows.append(
             {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
             | {"said": said(claim, claims)}
@@ -186,11 +197,35 @@ def judge(
             | {name: judged[claim.id].verdict for name, judged in scaled.items()}
             | {"vague": claim.kind not in ORDERS and not claim.defined}
             | dict(zip(("paper", "paper_half"), printed(claim, claims), strict=True))
-            | {"fresh": again.found.ours.mean if again and again.found else np.nan}
-            | {"fresh_verdict": again.verdict if again else ""}
-            | {"more_fresh_verdict": more_fresh[claim.id].verdict if again else ""}
+            | dict(zip(("fresh", "fresh_verdict"), level(fresh.get(claim.id)), strict=True))
+            | dict(zip(("more_fresh", "more_fresh_verdict"), level(more_fresh.get(claim.id)), strict=True))
         )
     return pd.DataFrame(rows)
+
+
+def level(judged: Judged | None) -> tuple[float, str]:
+    """Return a claim's quantity and its verdict; neither if it was not asked for."""
+    if judged is None:
+        return np.nan, ""
+    return judged.found.ours.mean if judged.found else np.nan, judged.verdict
+
+
+def with_luck(claims: Iterable[Claim], luck: Mapping[str, float]) -> list[Claim]:
+    """Return claims whose printed half-intervals are as wide as if the agents had not shared the luck of their starts.
+
+    Parameters
+    ----------
+    claims
+        From `load_claims`.
+    luck
+        The variance of a printed mean that its interval does not show, by the ids of claims.
+    """
+    return [
+        dataclasses.replace(claim, half=float(np.hypot(claim.half, 1.96 * np.sqrt(luck[claim.id]))))
+        if claim.id in luck
+        else claim
+        for claim in claims
+    ]
 
 
 def known(measured: Mapping[str, Measured | str]) -> dict[str, Measured | str]:
@@ -248,7 +283,7 @@ def said(claim: Claim, claims: Iterable[Claim]) -> str:
     table = {c.group: c.paper for c in claims if c.kind == "number" and c.column == claim.column}
     if claim.kind == "ratio" and {claim.group, claim.other} <= table.keys():
         return f"{table[claim.group] / table[claim.other]:.1f} times"
-    return "in words" if np.isnan(value) else f"about {value:,g}"
+    return IN_WORDS if np.isnan(value) else f"about {value:,g}"
 
 
 def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
@@ -268,7 +303,7 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
         `direction` and `why`; the same under the reading that fits best, `run_ours` to `run_verdict`, and with more
         agents, `more_ours` to `more_verdict`; `half` and `double`, the verdicts if the margin or the range of vague
         words were half or twice as wide; and where the claim is about rewards at the end of training the quantity on
-        fresh episodes, `fresh`, with the verdict it would get, `fresh_verdict`, and with more agents
+        fresh episodes, `fresh`, with the verdict it would get, `fresh_verdict`, and with more agents `more_fresh` and
         `more_fresh_verdict`.  `frame.attrs["reading"]` is the name of the reading.
 
     Examples
@@ -282,7 +317,7 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
     except MissingError:
         reading = TEXT
     run = None if reading == TEXT else reading_groups(reading, store, groups)
-    frame = judge(load_claims(), groups, run, with_further(groups, store))
+    frame = judge(load_claims(), groups, run, with_further(groups, store), luck_of(reading, store))
     frame.attrs["reading"] = reading
     return frame
 
@@ -290,6 +325,16 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
 def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
     """Return how many claims have each verdict, in one order."""
     return {name: int((frame[column] == name).sum()) for name in VERDICTS}
+
+
+def in_short(frame: pd.DataFrame) -> str:
+    """Return the counts of verdicts as written, with what they mean."""
+    found = counts(frame)
+    left = f", and {found[NOT_JUDGED]} are not judged" if found[NOT_JUDGED] else ""
+    return (
+        f"Of {len(frame)} claims of the paper, {found[HOLDS]} hold (our runs show what is claimed), {found[DIFFERS]} "
+        f"differ (they show the contrary), and {found[UNDECIDED]} are undecided (they show neither){left}."
+    )
 
 
 def summary(frame: pd.DataFrame, as_written: str = "As written", as_run: str = "As run") -> str:

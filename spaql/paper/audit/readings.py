@@ -52,14 +52,14 @@ SYSTEMS = {Reading().system(kind) for kind in (*READINGS_STUDY.kinds, *READINGS_
 # The agents of a reading
 
 
-def reading_jobs_of(name: str, root: int = SEED, studies: Iterable[str] = ("xi", "long")) -> dict[Key, list[Job]]:
+def jobs_under(reading: Reading, root: int = SEED, studies: Iterable[str] = ("xi", "long")) -> dict[Key, list[Job]]:
     """Return the agents that stand under a reading for the text's on Pendulum, by the keys of the text's groups."""
     found: dict[Key, list[Job]] = {}
     for study in studies:
         for job in paper_jobs(study):
             if job.system in SYSTEMS:
                 key = study, job.system, job.algorithm, job.xi
-                found.setdefault(key, []).append(job if name == TEXT else under_reading(job, EVERY[name], root))
+                found.setdefault(key, []).append(job if reading == Reading() else under_reading(job, reading, root))
     return found
 
 
@@ -69,10 +69,14 @@ def reading_groups(name: str, store: Path | None = None, text: Mapping[Key, Grou
     The keys are those of `load_groups`, the text's own.  On Pendulum the groups are the reading's, with the paper's
     root seed; those that are not stored are left out, and a claim that needs them is not judged.  CartPole's and TRPO's
     are the text's: a reading is about Pendulum's learners and its Random.  `text` has the text's, if they are loaded.
+
+    Where agents share their starts, these are agents with starts of their own.  They earn the same on average over
+    sequences of starts; which sequence the paper's agents shared nobody knows, and one of ours would decide claims by
+    its luck (`luck_of`).
     """
     text = load_groups(store) if text is None else text
     others = {key: group for key, group in text.items() if key[1] not in SYSTEMS or key[0] == "trpo"}
-    return others | stored_groups(reading_jobs_of(name), store)
+    return others | stored_groups(jobs_under(dataclasses.replace(EVERY[name], starts="independent")), store)
 
 
 def stored_groups(wanted: Mapping[Key, list[Job]], store: Path | None = None) -> dict[Key, Group]:
@@ -93,7 +97,8 @@ def roots_of(name: str) -> int:
 
 def long_groups(name: str, root: int, store: Path | None = None) -> dict[Cell, Group]:
     """Return the groups of a reading that the paper has numbers of; none if not all of them are stored."""
-    wanted = {key: jobs for key, jobs in reading_jobs_of(name, root, ["long"]).items() if Cell(*key[1:3]) in CELLS}
+    jobs_of = jobs_under(EVERY[name], root, ["long"])
+    wanted = {key: jobs for key, jobs in jobs_of.items() if Cell(*key[1:3]) in CELLS}
     groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
     return groups if set(groups) == CELLS else {}
 
@@ -144,9 +149,19 @@ def predict_shared(alone: Experiment, roots: list[Experiment]) -> Prediction:
     among = halves | (roots[0].repeats > 1)  # what agents with the same starts say, and those alone cannot
     sequences = AGENTS + len(roots)
     values = np.where(among, together, (AGENTS * alone.values + len(roots) * together) / sequences)
-    luck = np.where(among, 0.0, np.maximum(0.0, whole - AGENTS * same))
+    luck = np.where(among, 0.0, starts_luck(alone, roots))
     ours = np.where(among, same / (len(roots) * roots[0].repeats), whole / sequences)
     return Prediction(values, within + with_variances(alone.covariance, luck + ours), freedom(roots[0]), len(roots))
+
+
+def starts_luck(alone: Experiment, roots: list[Experiment]) -> np.ndarray:
+    """Return the variance of each number that comes of one sequence of starts, shared by all agents.
+
+    Of learners it is what agents with the same starts vary less than others.  An iteration of Random is an experiment
+    with starts of its own, so that its numbers vary by this luck, too, if starts are shared.
+    """
+    same, own = np.mean([np.diag(one.covariance) for one in roots], axis=0), np.diag(alone.covariance)
+    return np.maximum(0.0, np.where(alone.repeats > 1, same - own, AGENTS * (own - same)))
 
 
 def with_variances(covariance: np.ndarray, variances: np.ndarray) -> np.ndarray:
@@ -216,12 +231,12 @@ def quadratic(distance: np.ndarray, correlation: np.ndarray) -> tuple[float, flo
 
 
 @functools.cache
-def reading_fits(store: Path | None = None) -> dict[str, Fit | str]:
-    """Return how well each reading explains the paper's numbers, or why it is not judged: its runs are not stored."""
+def experiments(store: Path | None = None) -> dict[str, list[Experiment]]:
+    """Return what each reading's stored agents say, one experiment per root seed; nothing if TRPO's are missing."""
     trpo = load_groups(store, ["trpo"]).get(("trpo", LONG, "TRPO", 0.0))
     if trpo is None:
-        return dict.fromkeys(EVERY, "TRPO's agents are not stored")
-    experiments = {
+        return {}
+    return {
         name: [
             experiment(groups, trpo)
             for root in range(SEED, SEED + roots_of(name))
@@ -229,9 +244,30 @@ def reading_fits(store: Path | None = None) -> dict[str, Fit | str]:
         ]
         for name in EVERY
     }
+
+
+def luck_of(name: str, store: Path | None = None) -> dict[str, float]:
+    """Return the variance that a sequence of shared starts gives to the means the paper prints, by the ids of claims.
+
+    It is empty for a reading without shared starts.
+    """
+    ours = experiments(store)
+    roots, alone = ours.get(name, []), ours.get(alone_of(name), [])
+    if not roots or not alone or EVERY[name].starts == "independent":
+        return {}
+    variances = zip(paper_numbers(), starts_luck(alone[0], roots), strict=True)
+    return {number.claim.id: float(variance) for number, variance in variances if number.kind == "mean"}
+
+
+@functools.cache
+def reading_fits(store: Path | None = None) -> dict[str, Fit | str]:
+    """Return how well each reading explains the paper's numbers, or why it is not judged: its runs are not stored."""
+    ours = experiments(store)
+    if not ours:
+        return dict.fromkeys(EVERY, "TRPO's agents are not stored")
     found: dict[str, Fit | str] = {}
-    for name, roots in experiments.items():
-        alone = experiments[alone_of(name)]
+    for name, roots in ours.items():
+        alone = ours[alone_of(name)]
         if not roots:
             found[name] = "its runs are not stored"
         elif not alone:

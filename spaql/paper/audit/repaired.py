@@ -1,14 +1,18 @@
 """SPAQL-R beside the others: what each algorithm's policy earns after how many samples, when every sample counts."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from spaql.paper.audit.comparison import middle
 from spaql.paper.audit.controls import control_of
-from spaql.paper.audit.groups import KEPT_BEST, better_policy, spell
+from spaql.paper.audit.groups import KEPT_BEST, before_update, better_policies, spell
+from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.repaired_settings import REMOVED
 from spaql.paper.statistics import (
@@ -37,6 +41,17 @@ RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above 
 }
 
 
+def load_search() -> dict[str, Any]:
+    """Return the trials of the search for SPAQL-R's settings as they are stored, with the samples of their looks."""
+    return json.loads((provenance.default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
+
+
+def searched_samples() -> int:
+    """Return how many samples the search for SPAQL-R's settings took."""
+    search = load_search()
+    return search["samples"][-1] * sum(trial["agents"] for trial in search["trials"])
+
+
 def samples_of(record: Record) -> np.ndarray:
     """Return how many samples an agent had taken after each row of its history: all that it needed.
 
@@ -48,12 +63,20 @@ def samples_of(record: Record) -> np.ndarray:
     return np.cumsum(spent)
 
 
+def samples_behind(record: Record) -> np.ndarray:
+    """Return how many samples the policy behind each row of an agent's history had been given.
+
+    TRPO's rewards are those of the episodes that it learns from, which its policy played before the update.
+    """
+    return before_update(record.history["steps"]) if record.job.algorithm in provenance.TRPO else samples_of(record)
+
+
 def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
-    """Return the reward of an agent after so many samples: of the last row before; NaN before the first one.
+    """Return the reward of an agent's policy after so many samples: of the last row before; NaN before the first one.
 
     An agent that stopped earlier has NaN from then on.
     """
-    taken = samples_of(record)
+    taken = samples_behind(record)
     rows = np.searchsorted(taken, counts, side="right") - 1
     known = (rows >= 0) & (np.asarray(counts) <= taken[-1])
     return np.where(known, record.history["rewards"][np.maximum(rows, 0)], np.nan)
@@ -95,9 +118,9 @@ def summary_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.
 def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
     """Return after how many samples agents first reach a level, and stay at or above it in the mean over agents.
 
-    `first` is the median over agents of the samples after which a single look is at the level, infinite if fewer than
-    half get there, with its bootstrap interval; `stays` is from where on the mean of all agents never falls below it
-    again while all of them train, infinite if it ends below.
+    `first` is the median over agents of the samples after which a single look is at the level, as in `samples_needed`,
+    infinite if fewer than half get there, with its bootstrap interval; `stays` is from where on the mean of all agents
+    never falls below it again while all of them train, infinite if it ends below.
     """
     rows = []
     groups: dict[tuple[str, str], list[Record]] = {}
@@ -106,12 +129,12 @@ def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
     for (system, algorithm), group in groups.items():
         rng = np.random.default_rng(0)
         drawn = rng.integers(len(group), size=(1999, len(group)))
-        counts = np.unique(np.concatenate([samples_of(record) for record in group]))
-        counts = counts[counts <= min(samples_of(record)[-1] for record in group)]
+        counts = np.unique(np.concatenate([samples_behind(record) for record in group]))
+        counts = counts[counts <= min(samples_behind(record)[-1] for record in group)]
         mean = np.mean([at_samples(record, counts) for record in group], axis=0)
         for level in LEVELS[system]:
             first = np.array([first_at(record, level) for record in group])
-            found = percentile_interval(float(np.median(first)), np.median(first[drawn], axis=1))
+            found = percentile_interval(float(middle(first)), middle(first[drawn]))
             below = np.flatnonzero(~(mean >= level))
             stays = counts[0] if below.size == 0 else np.inf if below[-1] + 1 == len(counts) else counts[below[-1] + 1]
             rows.append(
@@ -124,20 +147,20 @@ def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
 def first_at(record: Record, level: float) -> float:
     """Return after how many samples an agent's reward first is at a level; infinite if never."""
     reached = np.flatnonzero(record.history["rewards"] >= level)
-    return float(samples_of(record)[reached[0]]) if reached.size else np.inf
+    return float(samples_behind(record)[reached[0]]) if reached.size else np.inf
 
 
 def ends(records: Iterable[Record]) -> pd.DataFrame:
     """Return one row per agent: the policy it ends with on fresh episodes, and the samples it took.
 
-    Of TRPO's two policies, with their noise and without, the one that earns more counts.
+    Of TRPO's two policies, with its noise and without, the one counts that earns more in the mean over agents.
     """
+    records = list(records)
     return pd.DataFrame(
         [
             {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
-            | {"fresh": better_policy(record)}
-            | {"samples": int(samples_of(record)[-1]), "wall": record.wall}
-            for record in records
+            | {"fresh": fresh, "samples": int(samples_of(record)[-1]), "wall": record.wall}
+            for record, fresh in zip(records, better_policies(records), strict=True)
         ]
     )
 

@@ -1,5 +1,6 @@
 """The figures of SPAQL-R: frames of `spaql.paper.audit.repaired` and records in, a matplotlib figure out."""
 
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -8,39 +9,45 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spaql.paper.audit.repaired import LEVELS, at_samples, samples_of
+from spaql.paper.audit.repaired import AHEAD, LEVELS, at_samples, samples_behind
 from spaql.paper.figures.learning import curve
-from spaql.paper.figures.style import label_column, legend_above, name_panel, new_figure
+from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure
 from spaql.paper.labels import OTHERS, STYLES
 from spaql.paper.runs.job import Record
+from spaql.paper.runs.provenance import SB3
 from spaql.systems import title
 
 ENLARGED = {"Pendulum-v1": (-300, -130), "CartPole-v0": (190, 200)}  # where the best end
 
 
 def sample_curves(records: Iterable[Record]) -> Figure:
-    """Show the reward of each algorithm's policy against all samples it took, on a logarithmic axis."""
+    """Show the reward of each algorithm's policy against all samples it took, on a logarithmic axis.
+
+    One row per system.  SAC, DQN and PPO have a column of their own if there are any, with SPAQL-R in both.
+    """
     records = list(records)
     systems = list(dict.fromkeys(record.job.system for record in records))
-    figure, grid = new_figure(len(systems), height=2.7)
-    for axes, system in zip(grid[:, 0], systems, strict=True):
-        for algorithm in STYLES:
+    newer = {record.job.algorithm for record in records} & set(SB3)
+    columns = [[name for name in STYLES if name not in newer]] + [[AHEAD, *newer]] * bool(newer)
+    figure, grid = new_figure(len(systems), len(columns), height=2.7, sharex="col", sharey="row")
+    for (row, system), (column, names) in itertools.product(zip(grid, systems, strict=True), enumerate(columns)):
+        axes = row[column]
+        for algorithm in (name for name in STYLES if name in names):
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
-            if not group:
-                continue
-            curve_by_samples(axes, algorithm, group)
+            if group:
+                curve_by_samples(axes, algorithm, group)
         axes.axhline(LEVELS[system][2], color="#888888", linewidth=0.8, zorder=1)
-        axes.set(xscale="log", xlim=(1000, None), ylabel="reward")
+        axes.set(xscale="log", xlim=(1000, None), ylabel="" if column else "reward")
         name_panel(axes, title(system))
-    grid[-1, 0].set_xlabel("samples, all that the algorithm needs")
-    legend_above(figure, *grid[:, 0])
+    figure.supxlabel("samples, all that the algorithm needs", fontsize=FONT)
+    legend_above(figure, *grid[0], *grid[-1])
     return figure
 
 
 def curve_by_samples(axes: Axes, algorithm: str, group: list[Record]) -> None:
     """Draw what some agents earn against samples, from where all of them have a policy to where the first one ends."""
-    first, last = (pick(samples_of(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
-    counts = np.unique(np.geomspace(first, max(first + 1, last), 150).astype(int))
+    first, last = (pick(samples_behind(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
+    counts = np.unique(np.geomspace(max(1, first), max(2, first + 1, last), 150).astype(int))
     counts = counts[counts <= last]
     curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
 
@@ -77,7 +84,7 @@ def what_is_removed(frame: pd.DataFrame) -> Figure:
             axes.errorbar(cell["mean"], y, xerr=bars, color=grey, marker=style.marker, ms=5, linestyle="",
                           capsize=2, label=f"{count:,} samples")  # fmt: skip
         axes.set(xlabel="reward")
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.grid(visible=False, axis="y")
         name_panel(axes, title(system))
     grid[0, 0].set_yticks(range(len(names)), [name.removeprefix("SPAQL-R, ") for name in names])

@@ -141,7 +141,10 @@ def aql_against_random(frame: pd.DataFrame, shown: list[str]) -> str:
 
 def runs_table(runs: Mapping[str, Sequence[Record]], caption: str, name: str) -> Table:
     """Return what the agents ended with on each pendulum under each reading, beside the paper's numbers."""
-    ends = {reading: finals(records) for reading, records in runs.items()}
+    ends = {}
+    for reading, records in runs.items():
+        roots = sorted({record.job.seed for record in records})
+        ends[reading] = [finals(record for record in records if record.job.seed == root) for root in roots]
     rows = []
     for kind, algorithms in READINGS_STUDY.kinds.items():
         learners = [algorithm for algorithm in algorithms if algorithm in LEARNERS]
@@ -149,8 +152,11 @@ def runs_table(runs: Mapping[str, Sequence[Record]], caption: str, name: str) ->
         if paper := paper_results().get(system, {}):
             numbers = {learner: plus_minus(*paper[learner]["rewards"], 1) for learner in learners}
             rows.append({"system": title(system), "reading": "the paper"} | numbers)
-        for reading, frame in ends.items():
-            here = frame[frame.system == EVERY[reading].system(kind)]
-            numbers = {learner: spread(here.rewards[here.algorithm == learner], 1) for learner in learners}
-            rows.append({"system": title(system), "reading": reading} | numbers)
+        for reading, frames in ends.items():
+            for place, frame in enumerate(frames, start=1):
+                # Agents that share their starts say nothing of other sequences, so these are not pooled.
+                sequence = f" (starts {place})" if len(frames) > 1 else ""
+                here = frame[frame.system == EVERY[reading].system(kind)]
+                numbers = {learner: spread(here.rewards[here.algorithm == learner], 1) for learner in learners}
+                rows.append({"system": title(system), "reading": reading + sequence} | numbers)
     return Table(pd.DataFrame(rows).fillna(""), caption, name)

@@ -1,13 +1,12 @@
 """The tables of SPAQL-R: frames of `spaql.paper.audit.repaired` in, tables of the book out."""
 
-import json
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from spaql.agent import Agent
-from spaql.paper.runs.provenance import default_store
+from spaql.paper.audit.repaired import load_search
 from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
@@ -95,8 +94,7 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 def search_table(caption: str, name: str) -> Table:
     """Return what was tried to find SPAQL-R's defaults, by system: trials, agents, and the best of them."""
-    path = default_store() / "repaired" / "search.json"
-    frame = pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["trials"])
+    frame = pd.DataFrame(load_search()["trials"])
     frame["end"] = frame.rewards.str[-1]
     rows = [
         {"system": title(system), "trials": str(len(cell)), "agents": str(cell.agents.sum())}
