@@ -4,7 +4,7 @@
 function choose(table, word, verdict) {
   let shown = 0;
   for (const row of table.tBodies[0].rows) {
-    const marks = [...row.querySelectorAll("strong")].map((mark) => mark.textContent);
+    const marks = [...row.querySelectorAll(".badge")].map((mark) => mark.textContent);
     const fits = row.textContent.toLowerCase().includes(word.toLowerCase()) && (!verdict || marks.includes(verdict));
     row.hidden = !fits;
     shown += fits;
@@ -13,7 +13,7 @@ function choose(table, word, verdict) {
 }
 
 function addFilter(table) {
-  const verdicts = [...new Set([...table.querySelectorAll("tbody strong")].map((mark) => mark.textContent))].sort();
+  const verdicts = [...new Set([...table.querySelectorAll("tbody .badge")].map((mark) => mark.textContent))].sort();
   const line = document.createElement("p");
   line.className = "filter";
   const word = Object.assign(document.createElement("input"), { type: "search", placeholder: "a word, as CartPole" });

@@ -249,6 +249,8 @@ def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
         [
             {
                 "id": "a",
+                "statement": "SPAQL is better than AQL on Pendulum (p)",
+                "kind": "order",
                 "paper": 10.0,
                 "paper_half": 2.0,
                 "ours": 16.0,
@@ -258,6 +260,8 @@ def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
             },
             {
                 "id": "b",
+                "statement": "x",
+                "kind": "number",
                 "paper": np.nan,
                 "paper_half": np.nan,
                 "ours": 1.0,
@@ -271,7 +275,8 @@ def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
         frame[f"run_{name}"] = frame[f"more_{name}"] = frame[name]
     frame.loc[0, ["run_ours", "run_low", "run_high", "run_verdict"]] = [10.0, 8.0, 12.0, "holds"]
     (axes,) = audit.forest(frame).axes
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["a"]  # the other has no interval in the paper
+    # The other has no interval in the paper.
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["differences:", "SPAQL above AQL, Pendulum"]
     assert [bar.lines[0].get_xdata()[0] for bar in axes.containers] == [3.0, 0.0]
     ends = [segment[:, 0].tolist() for bar in axes.containers for segment in bar.lines[2][0].get_segments()]
     assert ends == [[2.0, 5.0], [-1.0, 1.0]]
@@ -291,6 +296,7 @@ def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decid
     (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
     more = "With up to 100 agents: holds, −15.00 [−15.50, −14.50]."
     assert shown["claim"] == f"It is 10 (`a`, Table 4). Because. {more}"
-    assert shown["as written"] == "**differs** (up) −16.00 [−14.00, −20.00]"
-    assert shown["as run"] == "**holds** 10.00 [8.00, 12.00]"
-    assert shown["should be"] == "± 1 (undecided if twice); p = 0.500 for, 1\u00a0·\u00a010⁻⁵ against"
+    assert shown["as written"] == '<span class="badge badge-differs">differs</span> (up) −16.00 [−14.00, −20.00]'
+    assert shown["as run"] == '<span class="badge badge-holds">holds</span> 10.00 [8.00, 12.00]'
+    assert shown["should be"] == "± 1 (undecided if twice)"
+    assert (shown["p for"], shown["p against"]) == ("0.500", "1\u00a0·\u00a010⁻⁵")

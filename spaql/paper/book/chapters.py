@@ -27,9 +27,9 @@ def xi_ranges(ends: pd.DataFrame, system: str) -> str:
     parts = []
     for (_, algorithm), group in xi_groups(here):
         means = xi_effect_of(group).means
-        parts.append(f"{algorithm} from {number(means.min(), 0)} to {number(means.max(), 0)}")
+        parts.append(f"between {number(means.min(), 0)} and {number(means.max(), 0)} for {algorithm}")
     random = column_of(here, "Random")
-    return f"{title(system)}: over ξ, the mean of {listed(parts)}; Random earns {spread(random, 0)}."
+    return f"{title(system)}: as ξ varies, the mean lies {listed(parts)}; Random earns {spread(random, 0)}."
 
 
 def xi_matters(ends: pd.DataFrame) -> str:

@@ -19,11 +19,12 @@ from spaql.paper.audit import claims, judge
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.findings import findings
 from spaql.paper.audit.generality import generality
-from spaql.paper.audit.repaired import samples_to_levels
+from spaql.paper.audit.repaired import samples_to_levels, searched_samples
 from spaql.paper.bench import markdown
 from spaql.paper.book import conclusion, explorer, home
-from spaql.paper.figures import domains, learning, style
-from spaql.paper.frames import finals, histories
+from spaql.paper.figures import domains, style
+from spaql.paper.figures.repaired import sample_curves
+from spaql.paper.frames import finals
 from spaql.paper.runs import provenance
 from spaql.paper.runs import trpo_settings as baseline
 from spaql.paper.runs.attestations import load_attestations
@@ -84,9 +85,8 @@ def save_figure(figure: Figure, folder: Path, name: str, caption: str, alt: str)
 
 
 def glance_figure(records: Iterable[Record]) -> Figure:
-    """Return the figure of the home page and the README: the paper's algorithms on one system."""
-    chosen = [r for r in records if r.job.system == GLANCE and r.job.algorithm != "TRPO tuned"]
-    return learning.batches(histories(chosen), arms=False)
+    """Return the figure of the home page and the README: the paper's algorithms on one system, all samples counted."""
+    return sample_curves(r for r in records if r.job.system == GLANCE and r.job.algorithm != "TRPO tuned")
 
 
 def save_picture(records: Iterable[Record], path: Path) -> None:
@@ -259,7 +259,10 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
     }
     save_picture(records["long"] + records["trpo"], folder / PICTURE)
     shown = title(GLANCE)
-    caption = f"{shown}: cumulative reward against batches of 200 samples, means over agents with 95 % intervals."
+    caption = (
+        f"{shown}: cumulative reward against all samples that an algorithm needs, with those of the rollouts that "
+        "choose its agent; means over agents with 95 % intervals. The grey line is where the task counts as solved."
+    )
     judged = judge.verdicts()
     found = findings(judged, records["long"] + records["trpo"])
     effects = stored_effects()
@@ -268,6 +271,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
     policy = home.smallest_policy(explored, GLANCE)
     return drawn | {
         "claims_summary": f"**{judge.summary(judged, *AS_TOLD)}**",
+        "claims_in_short": f"**{judge.in_short(judged)}**",
         "claims_table": audit_tables.verdict_table(
             judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
             "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
@@ -278,7 +282,9 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "headlines": home.as_lines(home.headlines(judged, brief, policy["leaves"], effects, levels)),
+        "headlines": home.as_lines(
+            home.headlines(judged, brief, policy["leaves"], effects, levels, searched_samples())
+        ),
         "conclusion_stands": conclusion.chosen(found, conclusion.STANDS),
         "conclusion_falls": conclusion.chosen(found, conclusion.FALLS),
         "conclusion_sources": conclusion.sources(effects),
@@ -290,7 +296,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "glance": glance_table(brief).myst(),
         "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
-            f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against batches of samples."
+            f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against all samples."
         ),
         "cost": cost_text(ends),
         "studies": studies_table(ends).myst(),

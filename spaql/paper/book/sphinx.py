@@ -14,6 +14,7 @@ from spaql.paper.book.icons import write_icons
 from spaql.paper.book.links import notebook_in_roles
 from spaql.paper.book.pages import PICTURE, substitutions
 from spaql.paper.book.search import write_search
+from spaql.paper.tables.table import unbroken
 
 
 def fill(app: Any, config: Any) -> None:
@@ -59,6 +60,23 @@ def name_code(text: str) -> str:
             made = "what follows"
         settings |= {"code_prompt_show": f"The code of {made}", "code_prompt_hide": f"Hide the code of {made}"}
     return json.dumps(notebook, ensure_ascii=False)
+
+
+def bind_text(app: Any, doctree: nodes.document, docname: str) -> None:
+    """Keep together what a line must not end in: a number and its unit or its interval, a symbol and its value."""
+    for node in list(doctree.findall(nodes.Text)):
+        if not isinstance(node.parent, (nodes.literal, nodes.literal_block, nodes.raw, nodes.math)):
+            text = bound(str(node))
+            if text != node:
+                node.parent.replace(node, nodes.Text(text))
+
+
+def bound(text: str) -> str:
+    """Return a text with spaces that no line ends at around ± and =, before units, and inside intervals."""
+    text = re.sub(r"(?<=\d) ± (?=\d)", "\u00a0±\u00a0", text)
+    text = re.sub(r"\b([A-Za-zξθγεα]) ([=<>≥≤]) (?=[−\d])", "\\1\u00a0\\2\u00a0", text)
+    text = re.sub(r"(?<=\d) (?=(?:Nm|N|m|kg|rad|rad/s|s|px|%)\b|%)", "\u00a0", text)
+    return unbroken(text)
 
 
 def drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
@@ -116,6 +134,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("config-inited", fill)
     app.connect("config-inited", link_repository)
     app.connect("source-read", prepare_notebook)
+    app.connect("doctree-resolved", bind_text)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", describe_page)
     app.connect("build-finished", shrink_icons)

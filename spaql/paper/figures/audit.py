@@ -1,17 +1,19 @@
 """The figures of the audit: frames of `spaql.paper.audit` in, a matplotlib figure out."""
 
 import functools
+import re
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.comparison import COUNTED
 from spaql.paper.figures.readings import COLOURS
-from spaql.paper.figures.style import legend_above, name_panel, new_figure, present
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure, present
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.paper.tables.table import number
@@ -38,46 +40,56 @@ HYPOTHESES = {  # torque, starts: colour, marker
 def forest(frame: pd.DataFrame) -> Figure:
     """Show the paper's numbers that have an interval beside ours, in units of the paper's interval.
 
-    Filled marks are the text's experiment, hollow ones the reading that fits best where it is another; both have 95 %
-    intervals.  The grey band is the paper's interval.  The axis is linear within it and logarithmic beyond.
+    Differences between groups come first, then the values of the paper's tables.  Filled marks are the text's
+    experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.  The grey band is
+    the paper's interval.  The axis is linear within it and logarithmic beyond.
     """
-    rows = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)].reset_index(drop=True)
-    figure, grid = new_figure(1, height=0.24 * len(rows) + 0.9)
+    rows = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
+    blocks = {"differences": rows[rows.kind != "number"], "values": rows[rows.kind == "number"]}
+    blocks = {name: block for name, block in blocks.items() if len(block)}
+    count = len(rows) + len(blocks)
+    figure, grid = new_figure(1, height=0.25 * count + 0.9)
     axes = grid[0, 0]
-    axes.axvspan(-1, 1, color="#dddddd", zorder=0)
+    axes.axvspan(-1, 1, color="#e6e6e6", zorder=0)
     axes.axvline(0, color="#555555", linewidth=1, zorder=1)
-    for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
-        for place, row in rows.iterrows():
-            if np.isnan(row[f"{before}ours"]) or (before and row.run_ours == row.ours):
-                continue
-            ours, low, high = (
-                (row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high")
-            )
-            marker, colour = MARKS[row[f"{before}verdict"]]
-            axes.errorbar(ours, place + shift, xerr=[[ours - low], [high - ours]], color=colour, marker=marker, ms=6,
-                          mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip
+    labels: list[str] = []
+    for name, block in blocks.items():
+        labels.append(f"{name}:")
+        for _, row in block.iterrows():
+            for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
+                if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
+                    draw_claim(axes, row, before, len(labels) + shift, filled)
+            labels.append(claim_label(row.statement))
     for verdict in (HOLDS, DIFFERS, UNDECIDED):
         marker, colour = MARKS[verdict]
         axes.plot([], [], color=colour, marker=marker, linestyle="", label=verdict)
-    axes.plot([], [], color="#555555", marker="o", mfc="white", linestyle="", label="as run (hollow)")
+    axes.plot([], [], color="#888888", marker="o", mfc="white", linestyle="", label="as run: hollow")
     axes.set_xscale("symlog", linthresh=1, linscale=0.6)
-    ticks = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30)
-    axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
-    axes.set_yticks(range(len(rows)), [claim_label(name) for name in rows.id], fontsize=8)
-    axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel="ours minus the paper's, in half-widths of the paper's interval")
+    ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
+    axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks], fontsize=9)
+    axes.set_yticks(range(count), labels, fontsize=9)
+    for tick in axes.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text().endswith(":") else "normal")
+    axes.set(xlim=(-60, 60), ylim=(count - 0.4, -0.6))
+    figure.supxlabel("ours minus the paper's, in half-widths of its interval\n(logarithmic beyond ± 1)", fontsize=FONT)
     axes.grid(visible=False, axis="y")
     legend_above(figure, axes)
     return figure
 
 
-# Words of the claims' ids that are names.
-NAMES = {"spaql": "SPAQL", "ts": "SPAQL-TS", "aql": "AQL", "trpo": "TRPO", "random": "Random", "pendulum": "Pendulum",
-         "cartpole": "CartPole", "discrete": "five torques"}  # fmt: skip
+def draw_claim(axes: Axes, row: pd.Series, before: str, place: float, filled: bool) -> None:
+    """Draw a verdict's mark and interval at a height."""
+    ours, low, high = ((row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high"))
+    marker, colour = MARKS[row[f"{before}verdict"]]
+    axes.errorbar(ours, place, xerr=[[ours - low], [high - ours]], color=colour, marker=marker, ms=6,
+                  mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip
 
 
-def claim_label(name: str) -> str:
-    """Return the id of a claim as a label: what it is about, in words."""
-    return ", ".join(NAMES.get(word, word) for word in name.split("-"))
+def claim_label(statement: str) -> str:
+    """Return a claim's statement as a label in few words."""
+    short = {" at the end of training": "", " is better than ": " above ", "is no better than": "not above",
+             "SPAQL and SPAQL-TS need fewer arms than AQL": "fewer arms than AQL", " on ": ", "}  # fmt: skip
+    return functools.reduce(lambda text, pair: text.replace(*pair), short.items(), re.sub(r" \(.*\)", "", statement))
 
 
 def bias(frame: pd.DataFrame) -> Figure:

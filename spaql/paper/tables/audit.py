@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from spaql.paper.audit.ablation import CELL
-from spaql.paper.audit.claims import DIFFERS
-from spaql.paper.audit.judge import show_more, show_ours
+from spaql.paper.audit.claims import DIFFERS, HOLDS
+from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
 from spaql.paper.tables.table import Table, between, number, p_value, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.systems import title
@@ -28,20 +28,27 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             for verdict, words in ((row.half, "half"), (row.double, "twice"))
             if row.vague and verdict != row.verdict
         ]
-        p = "" if math.isnan(row.p_for) else f"; p = {small(row.p_for)} for, {small(row.p_against)} against"
         run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
         absent = row.run_reason if row.run_reason != row.why else ""
         reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
         rows.append(
             {
                 "claim": f"{row.statement} (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip(),
-                "paper": minus(row.said),
-                "as written": f"**{row.verdict}**{bracketed(row.direction)} {minus(show_ours(row))}",
-                "as run": f"**{row.run_verdict}**{bracketed(row.run_direction)} {minus(run)}",
-                "should be": minus(row.allowed) + bracketed("; ".join(changed)) + p,
+                "paper": "" if row.said == IN_WORDS else minus(row.said),
+                "as written": f"{badge(row.verdict, row.direction)} {minus(show_ours(row))}",
+                "as run": f"{badge(row.run_verdict, row.run_direction)} {minus(run)}",
+                "should be": minus(row.allowed) + bracketed("; ".join(changed)),
+                "p for": small(row.p_for),
+                "p against": small(row.p_against),
             }
         )
     return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
+
+
+def badge(verdict: str, direction: str) -> str:
+    """Return a verdict in its colour, with where it lies."""
+    kind = verdict if verdict in (HOLDS, DIFFERS) else "open"
+    return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
 
 
 def minus(text: str) -> str:

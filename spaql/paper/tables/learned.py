@@ -60,15 +60,17 @@ def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) 
             "system": title(system),
             "algorithm": algorithm,
             "agents": str(len(cell)),
+            "proof": "holds" if (cell.at_H == 1).all() else "does not apply",
             "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
-            "largest distance from the law": number(cell.law.max(), 1 if cell.law.max() else 0),
+            "largest distance from the function of visits": number(cell.law.max(), 1 if cell.law.max() else 0),
             "rank correlation with visits": between(student_interval(cell.rank_visits), 2),
         }
         for (system, algorithm), cell in by_group(frame)
     ]
     parts = [
-        f"{group.algorithm} on {title(group.system)}, {group.agents} agents with {group.values} values of ξ: at least "
-        f"{100 * group.at_H:.0f} % of the cells, at most {number(group.law, 1 if group.law else 0)} from the law"
+        f"{group.algorithm} on {title(group.system)}, {group.agents} agents with {group.values} values of ξ: V = H in "
+        f"{100 * group.at_H:.0f} % of the cells or more, and a distance of at most "
+        f"{number(group.law, 1 if group.law else 0)}"
         for group in law.to_records()
     ]
     return Table(pd.DataFrame(rows), caption, name, f"In the whole study of ξ: {'; '.join(parts)}.")
