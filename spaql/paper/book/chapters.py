@@ -16,6 +16,11 @@ from spaql.paper.tables.table import listed, number, p_value, plus_minus, spread
 from spaql.systems import solved_at, title
 
 
+def points(*sentences: str) -> str:
+    """Return what is seen, one point per sentence that is not empty."""
+    return "**We see:**\n\n" + "\n".join(f"- {sentence}" for sentence in sentences if sentence)
+
+
 def column_of(ends: pd.DataFrame, algorithm: str, column: str = "rewards") -> np.ndarray:
     """Return a column of an algorithm's agents."""
     return ends[ends.algorithm == algorithm][column].to_numpy()

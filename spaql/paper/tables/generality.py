@@ -75,9 +75,11 @@ def goals_table(records: Iterable[Record], caption: str, name: str) -> Table:
     counts, rows = goal_counts(records), []
     for algorithm in present(counts):
         mine = counts[counts.algorithm == algorithm].set_index("system")
-        row = {"": algorithm, "agents": str(mine.agents.max())}
+        row = {"algorithm": algorithm, "agents": str(mine.agents.max())}
         for system, cell in mine.iterrows():
-            row[title(str(system))] = f"{cell.reach}; {cell.solve}" if system in WITHOUT_GOAL else f"{cell.solve}"
+            if system in WITHOUT_GOAL:
+                row[f"{title(str(system))}, goal"] = f"{cell.reach}"
+            row[f"{title(str(system))}, solved"] = f"{cell.solve}"
         rows.append(row)
     return Table(pd.DataFrame(rows).fillna(""), caption, name)
 

@@ -49,22 +49,6 @@ def not_judged(joint: pd.DataFrame) -> str:
     return f"Not judged, because runs are missing: {names}." if names else ""
 
 
-def distances_table(frame: pd.DataFrame, joint: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return numbers × readings, best first: the distance of each in standard errors, the joint measure last."""
-    order = [reading for reading in joint.reading if reading in set(frame.reading)]
-    cells = frame.pivot(index="label", columns="reading", values="distance").loc[frame.label.drop_duplicates(), order]
-    paper = frame.drop_duplicates("label").set_index("label")
-    rows = [
-        {"": label, "paper": shown_as(paper.kind[label], paper.paper[label])}
-        | {name: number(value, 1) for name, value in line.items()}
-        for label, line in cells.iterrows()
-    ]
-    measured = joint.set_index("reading").loc[order]
-    for words, column in (("χ²", "chi2"), ("log L behind the best", "behind")):
-        rows.append({"": f"**{words}**", "paper": ""} | {n: f"**{number(v, 1)}**" for n, v in measured[column].items()})
-    return Table(pd.DataFrame(rows), caption, name)
-
-
 def shown_as(kind: str, value: float) -> str:
     """Return a number of some kind as text, with one digit less than the paper prints."""
     text = number(value, 1 if kind in ("mean", "half") else 0)

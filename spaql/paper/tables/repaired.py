@@ -37,7 +37,8 @@ def levels_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for algorithm, cell in frame.groupby("algorithm", sort=False):
         row = {"algorithm": algorithm, "agents": str(cell.agents.max())}
         for found in cell.itertuples(index=False):
-            row[number(found.level, 0)] = f"{thousands(found.first)}; {thousands(found.stays)}"
+            row[f"{number(found.level, 0)}, first"] = thousands(found.first)
+            row[f"{number(found.level, 0)}, stays"] = thousands(found.stays)
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
 

@@ -43,8 +43,8 @@ class Table:
 
 def is_numeric(column: pd.Series) -> bool:
     """Return whether the cells of a column are numbers as text, with or without intervals; some may be empty."""
-    cells = [str(cell) for cell in column if str(cell).strip(" –")]
-    return bool(cells) and all(re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*]+", cell) for cell in cells)
+    cells = [str(cell) for cell in column if str(cell).strip(" –") not in ("", "never")]
+    return bool(cells) and all(re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*∞]+", cell) for cell in cells)
 
 
 def unbroken(text: str) -> str:
