@@ -14,6 +14,7 @@ from spaql import archive
 from spaql.paper.audit import repaired
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.book import chapters, rerun
+from spaql.paper.book.notebook import checkpointed
 from spaql.paper.figures import repaired as pictures
 from spaql.paper.runs.checkpoints import compute_checkpoints
 from spaql.paper.runs.job import Job, Record, seeds
@@ -29,7 +30,17 @@ from spaql.paper.statistics import (
     interquartile_mean,
     performance_profile,
 )
-from spaql.paper.studies import BOTH, CONTROL_STUDY, CONTROLS, SEED, ControlPart, control_jobs, paper_jobs
+from spaql.paper.studies import (
+    BOTH,
+    CONTROL_STUDY,
+    CONTROLS,
+    SB3_RUNS,
+    SEED,
+    ControlPart,
+    checkpointed_jobs,
+    control_jobs,
+    paper_jobs,
+)
 from spaql.paper.tables import number
 from spaql.rules import HISTORY
 
@@ -124,6 +135,15 @@ def test_every_variant_changes_something_and_the_zoos_settings_have_their_sample
     assert set(SAMPLES) == {(name, system) for name in SETTINGS for system in SETTINGS[name]}
     assert set(SETTINGS) == set(SB3)
     assert {system for _, system in SAMPLES} == set(BOTH)
+
+
+def test_some_algorithms_have_fewer_agents_unless_another_number_is_asked_for():
+    plan = dataclasses.replace(SB3_RUNS, agents=20, fewer={"SAC": 7})
+    counts = Counter(job.algorithm for job in checkpointed_jobs(plan, SEED))
+    assert counts == {"SAC": 7, "DQN": 20, "PPO": 40}
+    asked = Counter(job.algorithm for job in checkpointed(plan, 9, 100, 100, SEED))
+    assert asked == {"SAC": 9, "DQN": 9, "PPO": 18}
+    assert set(paper_jobs("sb3")) == set(checkpointed(SB3_RUNS, SB3_RUNS.agents, 100, 100, SEED))
 
 
 def test_a_setting_of_the_zoo_that_falls_in_a_line():

@@ -132,10 +132,16 @@ def trpo_jobs(
 def checkpointed(
     plan: Checkpointed, agents: int, iterations: int, evaluations: int, seed: int, fresh: int = FRESH
 ) -> list[Job]:
-    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
+    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0.
+
+    Another number of agents than the study's is that of every algorithm.
+    """
     if agents == 0:
         return []
-    plan = dataclasses.replace(plan, agents=agents, iterations=iterations, evaluations=evaluations, fresh=fresh)
+    fewer = plan.fewer if agents == plan.agents else {}
+    plan = dataclasses.replace(
+        plan, agents=agents, fewer=fewer, iterations=iterations, evaluations=evaluations, fresh=fresh
+    )
     return checkpointed_jobs(plan, seed)
 
 
