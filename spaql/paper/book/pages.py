@@ -273,8 +273,9 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "claims_summary": f"**{judge.summary(judged, *AS_TOLD)}**",
         "claims_in_short": f"**{judge.in_short(judged)}**",
         "claims_table": audit_tables.verdict_table(
-            judged, "Every claim: what the paper says, both verdicts with what we measured and its 95 % interval, and "
-            "where that should lie (and the verdict if this were half or twice as wide)", "tab-verdicts"
+            judged, "Every claim, and both verdicts with what we measured and its 95 % interval. In small print: the "
+            "paper's number, where ours should lie (and the verdict if this were half or twice as wide), and the "
+            "p-values for the claim and against it", "tab-verdicts"
         ).myst(),
         "unchecked_table": audit_tables.unchecked_table(
             claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"

@@ -31,15 +31,17 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
         absent = row.run_reason if row.run_reason != row.why else ""
         reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
+        numbers = [
+            "" if row.said == IN_WORDS else f"The paper: {minus(row.said)}.",
+            f"Should be {minus(row.allowed)}{bracketed('; '.join(changed))}." if row.allowed else "",
+            "" if math.isnan(row.p_for) else f"For: {p_value(row.p_for)}, against: {p_value(row.p_against)}.",
+        ]
         rows.append(
             {
-                "claim": f"{row.statement} (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip(),
-                "paper": "" if row.said == IN_WORDS else minus(row.said),
+                "claim": f"**{row.statement}** (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip()
+                + f"<br><small>{' '.join(filter(None, numbers))}</small>",
                 "as written": f"{badge(row.verdict, row.direction)} {minus(show_ours(row))}",
                 "as run": f"{badge(row.run_verdict, row.run_direction)} {minus(run)}",
-                "should be": minus(row.allowed) + bracketed("; ".join(changed)),
-                "p for": small(row.p_for),
-                "p against": small(row.p_against),
             }
         )
     return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
