@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.audit.repaired import AHEAD, LEVELS, at_samples, samples_behind
 from spaql.paper.figures.learning import curve
-from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure
+from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure, present
 from spaql.paper.labels import OTHERS, STYLES
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import SB3
@@ -57,8 +57,9 @@ def end_profiles(frame: pd.DataFrame) -> Figure:
     systems = list(dict.fromkeys(frame.system))
     figure, grid = new_figure(2, len(systems), height=2.3, sharey=True)
     for column, system in zip(grid.T, systems, strict=True):
-        for algorithm, cell in frame[frame.system == system].groupby("algorithm", sort=False):
-            style = STYLES[algorithm]
+        here = frame[frame.system == system]
+        for algorithm in present(here):
+            cell, style = here[here.algorithm == algorithm], STYLES[algorithm]
             for axes in column:
                 axes.step(cell.level, cell.share, color=style.colour, linestyle=style.line, label=algorithm)
         low, high = ENLARGED[system]
