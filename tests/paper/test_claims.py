@@ -603,7 +603,7 @@ def test_the_findings_say_what_the_verdicts_are(found, shown):
     overall, at_first = by_name["Sample efficiency"].claims[:4], by_name["Sample efficiency"].claims[4:]
     assert set(judged[list(overall)]) == {DIFFERS}
     assert judged[list(at_first)].tolist() == [UNDECIDED, UNDECIDED, DIFFERS, DIFFERS]
-    assert "the verdict is differs on CartPole and undecided on Pendulum" in by_name["Sample efficiency"].text
+    assert "the claim differs on CartPole and is undecided on Pendulum" in by_name["Sample efficiency"].text
     *lead, overtakes = by_name["The early lead"].claims
     assert set(judged[lead]) == {HOLDS}
     assert judged[overtakes] == DIFFERS

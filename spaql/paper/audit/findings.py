@@ -9,8 +9,8 @@ from spaql.paper.audit.bias import best_against_fresh
 from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
-from spaql.paper.audit.judge import EQUALITIES, MORE, about
-from spaql.paper.audit.readings import EVERY, TEXT, joint_fits
+from spaql.paper.audit.judge import EQUALITIES, MORE, about, verdict_verb
+from spaql.paper.audit.readings import EVERY, LATE, TEXT, joint_fits
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import BOTH, FURTHER, Reading
 from spaql.paper.tables.table import between, listed, number
@@ -78,8 +78,8 @@ def pendulum_finding(claims: pd.DataFrame) -> Finding:
             f" Of the {len(fits)} readings that we ran, the one with {describe_reading(EVERY[best])} fits best: SPAQL "
             f"earns {number(ours.run_ours, 0)}, and chi-square is {fit.chi2:.0f}"
             + (", no more than chance gives" if fit.p >= 0.05 else ", which is still too much for chance")
-            + f" (of the best of {len(fits)}, and it was added when others were known). That a reading fits does not "
-            "show what was typed in 2020."
+            + f" (as the best of {len(fits)}{', and one that was added when others were known' if best in LATE else ''}"
+            "). That a reading fits does not show what was typed in 2020."
         )
     return Finding("What was run on Pendulum", words, ids)
 
@@ -107,8 +107,8 @@ def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
         "The introduction says that SPAQL and SPAQL-TS are more sample-efficient than TRPO. Counted with the rollouts "
         "that choose the agent, and by the mean reward over the first 400,000 samples, they are not on either system "
         f"(all four claims: {same(claims, EFFICIENT)}). Over the first 40,000 alone, of which the paper's conclusion "
-        f"speaks, the verdict is {same(claims, FIRST[2:])} on CartPole and {same(claims, FIRST[:2])} on Pendulum. Half "
-        f"of the SPAQL-TS agents solve CartPole within {about(spaql)} samples, half of TRPO's within {about(trpo)}; "
+        f"speaks, the claim {verdict_verb(same(claims, FIRST[2:]))} on CartPole and "
+        f"{verdict_verb(same(claims, FIRST[:2]))} on Pendulum. Half of the SPAQL-TS agents solve CartPole within {about(spaql)} samples, half of TRPO's within {about(trpo)}; "
         f"−700 on Pendulum takes SPAQL {about(higher)} and TRPO {about(lower)}.",
         (*EFFICIENT, *FIRST),
     )

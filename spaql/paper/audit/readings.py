@@ -44,6 +44,7 @@ from spaql.paper.studies import READINGS, READINGS_STUDY, SEED, Reading, paper_j
 
 TEXT = "text"
 EVERY = {TEXT: Reading()} | READINGS
+LATE = ("torque, starts, rules", "torque, starts, dynamics")  # which were run when the others were known
 
 # The text's systems that a reading is about.
 SYSTEMS = {Reading().system(kind) for kind in (*READINGS_STUDY.kinds, *READINGS_STUDY.xi_kinds)}
