@@ -108,8 +108,9 @@ def samples_finding(claims: pd.DataFrame, samples: pd.Series) -> Finding:
         "that choose the agent, and by the mean reward over the first 400,000 samples, they are not on either system "
         f"(all four claims: {same(claims, EFFICIENT)}). Over the first 40,000 alone, of which the paper's conclusion "
         f"speaks, the claim {verdict_verb(same(claims, FIRST[2:]))} on CartPole and "
-        f"{verdict_verb(same(claims, FIRST[:2]))} on Pendulum. Half of the SPAQL-TS agents solve CartPole within {about(spaql)} samples, half of TRPO's within {about(trpo)}; "
-        f"−700 on Pendulum takes SPAQL {about(higher)} and TRPO {about(lower)}.",
+        f"{verdict_verb(same(claims, FIRST[:2]))} on Pendulum. Half of the SPAQL-TS agents solve CartPole within "
+        f"{about(spaql)} samples, half of TRPO's within {about(trpo)}; −700 on Pendulum takes SPAQL {about(higher)} "
+        f"and TRPO {about(lower)}.",
         (*EFFICIENT, *FIRST),
     )
 
