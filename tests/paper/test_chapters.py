@@ -13,6 +13,7 @@ from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.controls import controls_table, stored_effects
 from spaql.paper.audit.findings import findings
 from spaql.paper.audit.generality import generality
+from spaql.paper.audit.readings import best_reading, predicted
 from spaql.paper.audit.repaired import samples_to_levels
 from spaql.paper.book import chapters, conclusion, home, icons
 from spaql.paper.book.explorer import read_policies
@@ -178,10 +179,10 @@ def test_headlines_carry_the_verdicts_and_the_numbers(records, long, judged):
     assert f"earns {number(mean(long[PENDULUM], 'SPAQL', 'fresh'), 0)} with" in lines[0].text  # not the best of many
     assert "21 times as many samples" in lines[5].text
     assert lines[5].badge == "differs"
-    assert number(judged.set_index("id").run_ours["pendulum-rewards-spaql"], 0) in lines[2].text
+    assert number(predicted(best_reading(), "pendulum-rewards-spaql"), 0) in lines[2].text
     assert "with every reward deleted from its updates it earns 181" in lines[3].text
-    needed = "reach −200 on Pendulum within 6,000 samples, half of TRPO's within 232,000 (79,900 with tuned settings)"
-    assert needed in lines[6].text
+    needed = "reach −200 on Pendulum within 6,000 samples (their mean stays above it from 12,000 on), half of TRPO's "
+    assert f"{needed}within 232,000 (79,900 with tuned settings)" in lines[6].text
     assert "needs fewer still: 4,000" in lines[6].text
     assert "57 million samples" in lines[6].text
     shown = home.as_lines(lines)
@@ -328,8 +329,7 @@ def test_the_conclusion_says_what_the_stored_results_say(concluded):
     # What the words say: deleting the reward costs little beside choosing, and on Pendulum choosing costs.
     deleted, last = (fresh.loc[("CartPole-v0", "SPAQL", name)] for name in ("reward deleted", "last kept"))
     assert abs(deleted.difference) < 0.2 * abs(last.difference)
-    assert "more than with the choosing" in told
-    assert fresh.share["Pendulum-v1", "SPAQL", "random partitions"] > 0.75  # "from choosing, too"
+    assert "more than with the best kept" in told
     first = concluded["levels"].set_index(["system", "algorithm", "level"])["first"]
     advice = conclusion.advice(*(concluded[name] for name in ("levels", "ends", "explored", "travels")))
     assert first["Pendulum-v1", "SPAQL-R", -200.0] < first["Pendulum-v1", "TRPO", -200.0]
@@ -339,7 +339,7 @@ def test_the_conclusion_says_what_the_stored_results_say(concluded):
     assert first["Pendulum-v1", "SAC", -200.0] < first["Pendulum-v1", "SPAQL-R", -200.0]
     reached = conclusion.samples(first["Pendulum-v1", "SAC", -200.0])
     assert f"Half of SAC's agents reach −200 on Pendulum {reached}" in advice
-    assert f"*SPAQL-R ends higher* ({where(concluded['travels'], 'repaired-tuned')});" in advice
+    assert f"that SPAQL-R ends higher {where(concluded['travels'], 'repaired-tuned')};" in advice
     assert conclusion.samples(float("inf")) == "at no time"
 
 

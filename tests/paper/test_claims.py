@@ -261,6 +261,16 @@ def test_the_luck_of_shared_starts_widens_the_papers_interval():
     assert lucky.said == plain.said  # what is shown is what the paper prints
 
 
+def test_the_correction_makes_a_claim_undecided_and_never_refutes_it():
+    near = sample(10.9, 0.15)  # within 1 of 10 by itself, and surely not 10
+    alone = judge([made(NUMBER | {"half": 0.01})], named(**{AQL: near})).iloc[0]
+    assert (alone.verdict, alone.direction) == (HOLDS, "near")
+    family = [Claim(id=str(i), place="one", statement="", **(NUMBER | {"half": 0.01})) for i in range(40)]
+    row = judge(family, named(**{AQL: near})).iloc[0]
+    assert row.p_for > 0.05 > row.p_against
+    assert row.verdict == UNDECIDED
+
+
 def test_an_equality_within_the_margin_is_near_if_a_difference_is_shown():
     row = judge([made(NUMBER | {"paper": 100.0, "half": 0.1})], named(**{AQL: sample(103, 0.5)})).iloc[0]
     assert (row.verdict, row.direction) == (HOLDS, "near")

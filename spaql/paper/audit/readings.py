@@ -286,6 +286,15 @@ def best_reading(store: Path | None = None) -> str:
     return max(judged, key=lambda name: judged[name].log_likelihood)
 
 
+def predicted(name: str, claim: str, store: Path | None = None) -> float:
+    """Return the mean that a reading predicts for a number of the paper, by the id of its claim."""
+    found = reading_fits(store)[name]
+    if not isinstance(found, Fit):
+        raise MissingError(found)
+    place = [(number.claim.id, number.kind) for number in paper_numbers()].index((claim, "mean"))
+    return float(found.predicted[place])
+
+
 def distances(store: Path | None = None) -> pd.DataFrame:
     """Return one row per reading and number: what the paper prints, what the reading predicts, and the distance.
 

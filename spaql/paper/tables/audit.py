@@ -28,7 +28,8 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             for verdict, words in ((row.half, "half"), (row.double, "twice"))
             if row.vague and verdict != row.verdict
         ]
-        run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else show_ours(row, "run_")
+        same = row.run_ours == row.ours and row.run_verdict == row.verdict
+        run = "" if math.isnan(row.run_ours) or same else show_ours(row, "run_")
         absent = row.run_reason if row.run_reason != row.why else ""
         reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
         numbers = [
