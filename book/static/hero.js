@@ -29,7 +29,7 @@
 
   function draw(force) {
     const ink = getComputedStyle(box).color;
-    const mark = getComputedStyle(box).getPropertyValue("--hero-pole").trim() || "#e69f00";
+    const mark = getComputedStyle(box).getPropertyValue("--hero-pole").trim() || "#d08000";
     const { width, height } = canvas;
     context.clearRect(0, 0, width, height);
     context.strokeStyle = context.fillStyle = ink;

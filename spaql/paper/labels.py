@@ -19,16 +19,16 @@ class Style:
 
 
 STYLES = {
-    "Random": Style("#9a9a9a", (0, (1, 1.2)), "x"),
-    "AQL": Style("#3b8fd4", (0, (5, 1.5)), "s"),
-    "SPAQL": Style("#e69f00", "-", "o"),
-    "SPAQL-TS": Style("#00664b", (0, (6, 1.5, 1, 1.5)), "^"),
-    "SPAQL-R": Style("#621ec5", (0, (12, 1.5)), "*"),
+    "Random": Style("#939393", (0, (1, 1.2)), "x"),
+    "AQL": Style("#3467d2", (0, (5, 1.5)), "s"),
+    "SPAQL": Style("#d08000", "-", "o"),
+    "SPAQL-TS": Style("#005e43", (0, (6, 1.5, 1, 1.5)), "^"),
+    "SPAQL-R": Style("#5916ca", (0, (12, 1.5)), "*"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
-    "TRPO tuned": Style("#cc3311", (0, (2, 1)), "v"),
-    "SAC": Style("#11ceef", (0, (2, 2.5)), "P"),
-    "DQN": Style("#641d0e", (0, (6, 1.2, 6, 1.2, 1, 1.2)), "X"),
-    "PPO": Style("#d4b779", (0, (5, 1, 1, 1, 1, 1, 1, 1)), "h"),
+    "TRPO tuned": Style("#c22c16", (0, (2, 1)), "v"),
+    "SAC": Style("#10a1bf", (0, (2, 2.5)), "P"),
+    "DQN": Style("#641b0c", (0, (6, 1.2, 6, 1.2, 1, 1.2)), "X"),
+    "PPO": Style("#a97952", (0, (5, 1, 1, 1, 1, 1, 1, 1)), "h"),
 }
 
 OTHERS = (  # styles of what is no algorithm of the book's

@@ -61,6 +61,14 @@ def lab(colour, eyes):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+def test_every_line_stands_out_from_white_paper():
+    colours = [style.colour for style in labels.STYLES.values()] + [colour for _, colour in audit.MARKS.values()]
+    for colour in colours:
+        given = np.array(to_rgb(colour))
+        linear = np.where(given <= 0.04045, given / 12.92, ((given + 0.055) / 1.055) ** 2.4)
+        assert 1.05 / (linear @ (0.2126, 0.7152, 0.0722) + 0.05) >= 3, colour  # WCAG 1.4.11
+
+
 @pytest.mark.parametrize("eyes", EYES)
 def test_colours_stay_apart_for_colour_blind_readers(eyes):
     seen = {name: lab(style.colour, EYES[eyes]) for name, style in labels.STYLES.items()}
@@ -244,43 +252,25 @@ def test_whether_xi_matters_is_judged_against_chance():
     assert apart.spread > 5 * apart.chance
 
 
-def test_the_forest_shows_numbers_in_units_of_the_papers_interval():
-    frame = pd.DataFrame(
-        [
-            {
-                "id": "a",
-                "statement": "SPAQL is better than AQL on Pendulum (p)",
-                "kind": "order",
-                "paper": 10.0,
-                "paper_half": 2.0,
-                "ours": 16.0,
-                "low": 14.0,
-                "high": 20.0,
-                "verdict": "differs",
-            },
-            {
-                "id": "b",
-                "statement": "x",
-                "kind": "number",
-                "paper": np.nan,
-                "paper_half": np.nan,
-                "ours": 1.0,
-                "low": 0.0,
-                "high": 2.0,
-                "verdict": "holds",
-            },
-        ]
-    )
-    for name in ("ours", "low", "high", "verdict"):
+def test_the_place_of_a_mark_in_the_forest_is_what_its_verdict_rests_on():
+    order = {"id": "a", "statement": "SPAQL is better than AQL on Pendulum (p)", "kind": "order", "margin": np.inf}
+    order |= {"paper": 10.0, "paper_half": 2.0, "ours": 15.0, "low": 5.0, "high": 20.0, "verdict": "holds"}
+    equal = {"id": "b", "statement": "Reward of SPAQL at the end of training on Pendulum", "kind": "number"}
+    equal |= {"margin": 4.0, "paper": -40.0, "paper_half": 2.0, "ours": -48.0, "low": -50.0, "high": -46.0}
+    equal |= {"apart": -8.0, "apart_low": -10.0, "apart_high": -6.0, "verdict": "differs"}
+    bare = equal | {"id": "c", "paper_half": np.nan, "verdict": "holds"}  # no interval in the paper
+    frame = pd.DataFrame([order, equal, bare])
+    for name in ("ours", "low", "high", "apart", "apart_low", "apart_high", "verdict"):
         frame[f"run_{name}"] = frame[f"more_{name}"] = frame[name]
-    frame.loc[0, ["run_ours", "run_low", "run_high", "run_verdict"]] = [10.0, 8.0, 12.0, "holds"]
-    (axes,) = audit.forest(frame).axes
-    # The other has no interval in the paper.
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["differences:", "SPAQL above AQL, Pendulum"]
-    assert [bar.lines[0].get_xdata()[0] for bar in axes.containers] == [3.0, 0.0]
-    ends = [segment[:, 0].tolist() for bar in axes.containers for segment in bar.lines[2][0].get_segments()]
-    assert ends == [[2.0, 5.0], [-1.0, 1.0]]
-    frame["run_verdict"] = "undecided"
+    frame.loc[1, ["run_ours", "run_apart", "run_apart_low", "run_apart_high"]] = [-40.0, 0.0, -2.0, 2.0]
+    above, below = audit.forest(frame).axes
+    assert [text.get_text() for text in above.get_yticklabels()] == ["SPAQL above AQL, Pendulum"]
+    assert [text.get_text() for text in below.get_yticklabels()] == ["Reward of SPAQL, Pendulum"]
+    assert [bar.lines[0].get_xdata()[0] for bar in above.containers] == [1.5]  # of the paper's 10
+    assert [bar.lines[0].get_xdata()[0] for bar in below.containers] == [-2.0, 0.0]  # in margins, as run the second
+    ends = [bar.lines[2][0].get_segments()[0][:, 0].tolist() for bar in (*above.containers, *below.containers)]
+    assert ends == [[0.5, 2.0], [-2.5, -1.5], [-0.5, 0.5]]
+    frame = frame[:2].assign(run_verdict="undecided")
     assert summary(frame) == (
         "2 claims. As written: 1 hold, 1 differ, 0 undecided. As run: 0 hold, 0 differ, 2 undecided."
     )

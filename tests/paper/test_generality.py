@@ -188,8 +188,9 @@ def test_the_prose_of_the_chapter_is_that_of_the_study():
 
 
 def test_a_mean_is_shown_only_where_every_agent_has_a_policy():
-    assert tables.mean_of(np.array([90.0, np.nan])) == ""
-    assert tables.mean_of(np.array([90.0, 90.0])) == "90.0 [90.0, 90.0]"
+    assert tables.mean_of(np.array([90.0, np.nan]), "x") == ""
+    assert tables.mean_of(np.array([90.0, 90.0]), "x") == "90.0 [90.0, 90.0]"
+    assert tables.mean_of(np.array([-200.0, -190.0]), "MountainCar-v0").startswith("−195.0 [−200.0, −")  # no less
 
 
 @pytest.mark.slow

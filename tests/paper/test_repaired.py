@@ -77,8 +77,8 @@ def test_every_sample_counts_that_an_algorithm_needs():
     found = repaired.at_samples(record("SPAQL-R", [1.0, 2.0], 4000), [3999, 4000, 7999, 8000, 8001])
     assert np.array_equal(found, [np.nan, 1.0, 1.0, 2.0, np.nan], equal_nan=True)
     # TRPO's rewards are those of the policy before the update.
-    found = repaired.at_samples(record("TRPO", [1.0, 2.0], 4000), [0, 3999, 4000, 4001])
-    assert np.array_equal(found, [1.0, 1.0, 2.0, np.nan], equal_nan=True)
+    found = repaired.at_samples(record("TRPO", [1.0, 2.0], 4000), [0, 3999, 4000, 8000, 8001])
+    assert np.array_equal(found, [1.0, 1.0, 2.0, 2.0, np.nan], equal_nan=True)
 
 
 def test_a_level_is_reached_once_and_held_from_some_sample_on():

@@ -242,7 +242,10 @@ def measure_mean(claim: Claim, groups: Mapping[Key, Group], column: str) -> Meas
     """Measure a mean, with Student's interval."""
     values = pooled(groups, claim.group, column)
     tails = student(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
-    return Measured(student_interval(values), "Student", (tails,))
+    shown = student_interval(values)
+    if values.min() >= 0.0 and values.max() <= 1.0:  # shares, of which an interval cannot reach beyond
+        shown = Interval(shown.mean, max(shown.low, 0.0), min(shown.high, 1.0))
+    return Measured(shown, "Student", (tails,))
 
 
 def measure_share(claim: Claim, groups: Mapping[Key, Group], column: str) -> Measured:

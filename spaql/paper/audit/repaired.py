@@ -78,7 +78,7 @@ def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
     """
     taken = samples_behind(record)
     rows = np.searchsorted(taken, counts, side="right") - 1
-    known = (rows >= 0) & (np.asarray(counts) <= taken[-1])
+    known = (rows >= 0) & (np.asarray(counts) <= samples_of(record)[-1])
     return np.where(known, record.history["rewards"][np.maximum(rows, 0)], np.nan)
 
 

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.comparison import COUNTED
+from spaql.paper.audit.judge import EQUALITIES, ORDERS
 from spaql.paper.figures.readings import COLOURS
-from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure, present
+from spaql.paper.figures.style import legend_above, name_panel, new_figure, present
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.paper.tables.table import number
@@ -23,7 +24,7 @@ from spaql.systems import title
 MARKS = {
     HOLDS: ("o", "#00664b"),
     DIFFERS: ("X", "#d55e00"),
-    UNDECIDED: ("D", "#e6b84a"),
+    UNDECIDED: ("D", "#5a6168"),
     NOT_JUDGED: ("_", "#8c8c8c"),
 }
 
@@ -33,56 +34,59 @@ HYPOTHESES = {  # torque, starts: colour, marker
     ("two-way", "independent"): ("#0072b2", "o"),
     ("two-way", "shared"): ("#56b4e9", "s"),
     ("one-way", "independent"): ("#d55e00", "^"),
-    ("one-way", "shared"): ("#e6b84a", "D"),
+    ("one-way", "shared"): ("#b8860b", "D"),
 }
 
 
 def forest(frame: pd.DataFrame) -> Figure:
-    """Show the paper's numbers that have an interval beside ours, in units of the paper's interval.
+    """Show the orders and equalities of the paper's tables, where a mark's place is what its verdict rests on.
 
-    Differences between groups come first, then the values of the paper's tables.  Filled marks are the text's
-    experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.  The grey band is
-    the paper's interval.  The axis is linear within it and logarithmic beyond.
+    Above are orders, as shares of the difference that the paper's tables give: what is right of zero holds.  Below are
+    equalities, in units of the margin: what is inside holds, and what differs leaves out zero.  Filled marks are the
+    text's experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.
     """
-    rows = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
-    blocks = {"differences": rows[rows.kind != "number"], "values": rows[rows.kind == "number"]}
-    blocks = {name: block for name, block in blocks.items() if len(block)}
-    count = len(rows) + len(blocks)
-    figure, grid = new_figure(1, height=0.25 * count + 0.9)
-    axes = grid[0, 0]
-    axes.axvspan(-1, 1, color="#e6e6e6", zorder=0)
-    axes.axvline(0, color="#555555", linewidth=1, zorder=1)
-    labels: list[str] = []
-    for name, block in blocks.items():
-        labels.append(f"{name}:")
-        for _, row in block.iterrows():
+    known = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
+    orders, equal = known[known.kind.isin(ORDERS)], known[known.kind.isin(EQUALITIES)]
+    figure, grid = new_figure(
+        2, height=0.13 * (len(orders) + len(equal)) + 0.8,
+        gridspec_kw={"height_ratios": [max(1, len(orders)), max(1, len(equal))]},
+    )  # fmt: skip
+    panels = (
+        (grid[0, 0], orders, "orders", "ours", orders.paper, "our difference, the paper's is 1"),
+        (grid[1, 0], equal, "equalities", "apart", equal.margin, "distance, the margin is 1"),
+    )
+    for axes, rows, name, measured, unit, words in panels:
+        for place, (at, row) in enumerate(rows.iterrows()):
             for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
                 if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
-                    draw_claim(axes, row, before, len(labels) + shift, filled)
-            labels.append(claim_label(row.statement))
+                    draw_claim(axes, row, f"{before}{measured}", unit[at], place + shift, before, filled)
+        axes.axvline(0, color="#555555", linewidth=1, zorder=1)
+        axes.set_yticks(range(len(rows)), [claim_label(text) for text in rows.statement], fontsize=9)
+        axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=words)
+        axes.grid(visible=False, axis="y")
+        name_panel(axes, name)
+    grid[0, 0].axvline(1, color="#555555", linewidth=1, linestyle=":", zorder=1)  # the paper's
+    grid[1, 0].axvspan(-1, 1, color="#e6e6e6", zorder=0)
     for verdict in (HOLDS, DIFFERS, UNDECIDED):
         marker, colour = MARKS[verdict]
-        axes.plot([], [], color=colour, marker=marker, linestyle="", label=verdict)
-    axes.plot([], [], color="#888888", marker="o", mfc="white", linestyle="", label="as run: hollow")
-    axes.set_xscale("symlog", linthresh=1, linscale=0.6)
-    ticks = (-30, -10, -3, -1, 0, 1, 3, 10, 30)
-    axes.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks], fontsize=9)
-    axes.set_yticks(range(count), labels, fontsize=9)
-    for tick in axes.get_yticklabels():
-        tick.set_fontweight("bold" if tick.get_text().endswith(":") else "normal")
-    axes.set(xlim=(-60, 60), ylim=(count - 0.4, -0.6))
-    figure.supxlabel("ours minus the paper's, in half-widths of its interval\n(logarithmic beyond ± 1)", fontsize=FONT)
-    axes.grid(visible=False, axis="y")
-    legend_above(figure, axes)
+        grid[0, 0].plot([], [], color=colour, marker=marker, linestyle="", label=verdict)
+    grid[0, 0].plot([], [], color="#888888", marker="o", mfc="white", linestyle="", label="as run: hollow")
+    legend_above(figure, grid[0, 0])
     return figure
 
 
-def draw_claim(axes: Axes, row: pd.Series, before: str, place: float, filled: bool) -> None:
-    """Draw a verdict's mark and interval at a height."""
-    ours, low, high = ((row[f"{before}{name}"] - row.paper) / row.paper_half for name in ("ours", "low", "high"))
+def draw_claim(axes: Axes, row: pd.Series, column: str, unit: float, place: float, before: str, filled: bool) -> None:
+    """Draw a verdict's mark and interval at a height: a column with its ends, in some unit."""
+    names = (column, *(f"{column.removesuffix('ours')}{end}".replace("apart", "apart_") for end in ("low", "high")))
+    middle, low, high = sorted_ends(*(row[name] / unit for name in names))
     marker, colour = MARKS[row[f"{before}verdict"]]
-    axes.errorbar(ours, place, xerr=[[ours - low], [high - ours]], color=colour, marker=marker, ms=6,
+    axes.errorbar(middle, place, xerr=[[middle - low], [high - middle]], color=colour, marker=marker, ms=6,
                   mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip
+
+
+def sorted_ends(middle: float, low: float, high: float) -> tuple[float, float, float]:
+    """Return a value with the lower and the upper end of its interval, which a negative unit has turned around."""
+    return middle, min(low, high), max(low, high)
 
 
 def claim_label(statement: str) -> str:

@@ -15,7 +15,7 @@ from spaql.paper.runs.job import Record
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import BOTH, LEARNERS, scale_of
 from spaql.paper.tables.results import in_bold, scale_note
-from spaql.paper.tables.table import Table, between, listed, number
+from spaql.paper.tables.table import Table, between, listed, number, possible
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import solved_at, title
@@ -23,14 +23,14 @@ from spaql.systems import solved_at, title
 COUNTS = (10_000, 30_000, 100_000)
 
 
-def mean_of(values: np.ndarray) -> str:
+def mean_of(values: np.ndarray, system: str) -> str:
     """Return a mean with Student's interval, or alone if there is one agent, as text.
 
     Nothing is said where an agent is missing: those that have a policy early are those that came to the goal early.
     """
     if not np.all(np.isfinite(values)):
         return ""
-    return between(student_interval(values)) if values.size > 1 else number(values[0], 1)
+    return between(possible(student_interval(values), system)) if values.size > 1 else number(values[0], 1)
 
 
 def agents_note(records: Iterable[Record]) -> Markdown:
@@ -59,12 +59,12 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
         for algorithm in present(last[last.system == system]):
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             end = last[(last.system == system) & (last.algorithm == algorithm)]
-            row = {"system": title(system), "": algorithm, "agents": str(len(group))}
+            row = {"system": title(system), "algorithm": algorithm, "agents": str(len(group))}
             learns = algorithm != "Random"
             for count in COUNTS:
                 at = np.array([at_samples(record, [count])[0] for record in group])
-                row[f"{count:,}"] = mean_of(at) if learns else ""
-            row["at the end"] = mean_of(end.fresh.to_numpy())
+                row[f"{count:,}"] = mean_of(at, system) if learns else ""
+            row["at the end"] = mean_of(end.fresh.to_numpy(), system)
             row["samples"] = number(end.samples.mean(), 0) if learns else "0"
             rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
@@ -72,15 +72,15 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
 
 def goals_table(records: Iterable[Record], caption: str, name: str) -> Table:
     """Return how many agents end with a policy that comes to the goal, and how many solve the task."""
-    counts, rows = goal_counts(records), []
-    for algorithm in present(counts):
-        mine = counts[counts.algorithm == algorithm].set_index("system")
-        row = {"algorithm": algorithm, "agents": str(mine.agents.max())}
-        for system, cell in mine.iterrows():
-            if system in WITHOUT_GOAL:
-                row[f"{title(str(system))}, goal"] = f"{cell.reach}"
-            row[f"{title(str(system))}, solved"] = f"{cell.solve}"
-        rows.append(row)
+    counts = goal_counts(records)
+    rows = [{"system": "agents", "how many": ""} | dict.fromkeys(present(counts), "")]
+    for system, cell in counts.groupby("system", sort=False):
+        mine = cell.set_index("algorithm")
+        for column, words in (("reach", "come to the goal"), ("solve", "solve it")):
+            if column == "solve" or system in WITHOUT_GOAL:
+                found = {name: f"{mine[column][name]}" for name in mine.index}
+                rows.append({"system": title(str(system)), "how many": words} | found)
+    rows[0] |= {name: str(cell.agents.max()) for name, cell in counts.groupby("algorithm")}
     return Table(pd.DataFrame(rows).fillna(""), caption, name)
 
 
@@ -88,7 +88,7 @@ def xi_choice_table(means: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the mean returns of a study of ξ; the ones that choose ξ are bold."""
     chosen, rows = chosen_xis(means), []
     for (system, algorithm), group in means.groupby(["system", "algorithm"], sort=False):
-        row = {"system": title(system), "": algorithm}
+        row = {"system": title(system), "algorithm": algorithm}
         for cell in group.sort_values("xi").itertuples():
             row[f"ξ = {cell.xi:g}"] = in_bold(number(cell.fresh, 1), cell.xi == chosen[system][algorithm])
         rows.append(row)

@@ -110,4 +110,4 @@ def share(values: pd.Series) -> str:
     """Return the mean of shares, one per agent, with its interval, as text."""
     values = values[np.isfinite(values)]
     found = student_interval(100 * values)
-    return f"{between(found, 0)} %"
+    return f"{between(Interval(found.mean, max(found.low, 0.0), min(found.high, 100.0)), 0)} %"

@@ -73,6 +73,23 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
 
 
+# What a return can be: an interval of Student's may reach beyond.
+POSSIBLE = {
+    "Pendulum-v1": (-math.inf, 0.0),
+    "CartPole-v0": (0.0, 200.0),
+    "CartPole-v1": (0.0, 500.0),
+    "MountainCar-v0": (-200.0, 0.0),
+    "MountainCarContinuous-v0": (-math.inf, 100.0),
+    "Acrobot-v1": (-500.0, 0.0),
+}
+
+
+def possible(interval: Interval, system: str) -> Interval:
+    """Return an interval of a system's returns without what no return can be."""
+    low, high = POSSIBLE.get(system, (-math.inf, math.inf))
+    return Interval(interval.mean, max(interval.low, low), min(interval.high, high))
+
+
 def between(interval: Interval, digits: int = 1) -> str:
     """Return a mean with the ends of its interval, as text."""
     return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
