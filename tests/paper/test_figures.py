@@ -98,6 +98,12 @@ def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples():
     x = {line.get_label(): line.get_xdata() for line in top.lines if not line.get_alpha()}
     assert list(x["TRPO"]) == [0, 20, 40]  # where the policy was that earned the reward, before the update
     assert list(x["SPAQL"]) == list(range(1, 61))
+    assert len(learning.batches(frame).axes) == 2
+    rows = [("SPAQL", agent, k, 1.0 * k, 37, 5) for agent in range(2) for k in range(1, 702)]
+    whole, first, _ = learning.batches(pd.DataFrame(rows, columns=frame.columns)).axes
+    assert whole.lines[-1].get_xdata()[-1] == 701
+    assert first.lines[-1].get_xdata()[-1] == 300  # where a long run's lead is decided, without the agents
+    assert not any(line.get_alpha() for line in first.lines)
 
 
 def test_a_profile_shows_which_share_of_the_fresh_episodes_reaches_a_return(records):

@@ -31,8 +31,10 @@ from spaql.paper.tables.table import number
 from spaql.policies.tree import variables_of
 from spaql.systems import Variable, episode_limit, make_env, system_of, title
 
+FIRST = 300  # batches that have a panel of their own in the comparison with TRPO: there it is decided who leads
 
-def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray) -> None:
+
+def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray, agents: bool = True) -> None:
     """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
     style = STYLES[algorithm]
     faint = FAINT * min(1.0, 20 / len(values))  # of many agents each is fainter, lest they hide the others
@@ -40,7 +42,7 @@ def curve(axes: Axes, algorithm: str, x: np.ndarray, values: np.ndarray) -> None
         (thin(len(x), 60), {"units": "agent", "estimator": None, "alpha": faint, "linewidth": 0.5}),
         (thin(len(x)), {"errorbar": paper_ends, "err_kws": {"alpha": BAND, "linewidth": 0}, "zorder": 3}
          | {"linestyle": style.line, "label": algorithm}),
-    ):  # fmt: skip
+    )[0 if agents else 1:]:  # fmt: skip
         frame = pd.DataFrame(values[:, keep].T, index=x[keep]).rename_axis("x").reset_index()
         long = frame.melt("x", var_name="agent", value_name="y")
         sns.lineplot(long, x="x", y="y", color=style.colour, legend=False, ax=axes, **options)
@@ -112,25 +114,29 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
     return figure
 
 
-def batches(histories: pd.DataFrame, arms: bool = True) -> Figure:
-    """Show rewards (and arms) against batches of 200 samples (Figures 9 and 10).
+def batches(histories: pd.DataFrame) -> Figure:
+    """Show rewards and arms against batches of 200 samples (Figures 9 and 10), and the first batches of long runs.
 
     As in the paper an iteration of SPAQL counts as one batch, also if its episode ended early.  TRPO's rewards stand
     where its policy was when it earned them, before the update of their iteration.
     """
-    figure, grid = new_figure(2 if arms else 1, height=2.5 if arms else 3.0, sharex=True)
-    top, bottom = grid[0, 0], grid[-1, 0]
-    for name in present(histories):
-        rewards = by_agent(histories, name, "rewards")
+    names, at = present(histories), {}
+    for name in names:
         sampled = histories[(histories.algorithm == name) & (histories.agent == 0)].steps.to_numpy()
-        x = before_update(sampled) / BATCH if name in TRPO else np.arange(1, rewards.shape[1] + 1)
+        at[name] = before_update(sampled) / BATCH if name in TRPO else np.arange(1, len(sampled) + 1)
+    long = max(x[-1] for x in at.values()) > 2 * FIRST
+    figure, grid = new_figure(3 if long else 2, height=2.3)
+    top, bottom = grid[0, 0], grid[-1, 0]
+    for name in names:
+        rewards, x = by_agent(histories, name, "rewards"), at[name]
         curve(top, name, x, rewards)
-        if arms and name in LEARNERS:
+        if long:
+            curve(grid[1, 0], name, x[x <= FIRST], rewards[:, x <= FIRST], agents=False)
+        if name in LEARNERS:
             curve(bottom, name, x, by_agent(histories, name, "arms"))
-    top.set_ylabel("cumulative reward")
-    if arms:
-        bottom.set(ylabel="arms", yscale="log")
-    bottom.set_xlabel("batches of 200 samples")
+    for axes in grid[:-1, 0]:
+        axes.set_ylabel("cumulative reward")
+    bottom.set(ylabel="arms", yscale="log", xlabel="batches of 200 samples")
     legend_above(figure, top)
     return figure
 
