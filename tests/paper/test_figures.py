@@ -291,9 +291,8 @@ def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decid
     frame = pd.DataFrame([row | {"p_for": 0.5, "p_against": 1e-5}])
     (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
     more = "With up to 100 agents: holds, −15.00 [−15.50, −14.50]."
-    numbers = (
-        "The paper: 10.00 ± 2.00. Should be ± 1 (undecided if twice). For: p = 0.500, against: p = 1\u00a0·\u00a010⁻⁵."
-    )
+    numbers = "The paper: 10.00 ± 2.00. Should be equal within ± 1 (undecided if twice). "
+    numbers += "For: p = 0.500, against: p = 1\u00a0·\u00a010⁻⁵."
     assert shown["claim"] == f"**It is 10** (`a`, Table 4). Because. {more}<br><small>{numbers}</small>"
     assert shown["as written"] == '<span class="badge badge-differs">differs</span> (up) −16.00 [−14.00, −20.00]'
     assert shown["as run"] == '<span class="badge badge-holds">holds</span> 10.00 [8.00, 12.00]'

@@ -170,7 +170,10 @@ def test_every_verdict_is_that_of_the_stored_runs():
     assert set(frame[~frame.system.isin((*BOTH, *OTHER_SYSTEMS.systems))].verdict) <= {NOT_JUDGED}
     text = tables.generality_table(frame, "", "tab").myst()
     words = (HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED, generality.NOT_ASKED)
-    assert sum(text.count(word) for word in words) == len(frame)
+    assert sum(text.count(f">{word}<") for word in words) == len(frame)
+    assert text.count("†") == frame.said.sum()
+    plain = tables.generality_table(frame, "", "tab")._repr_mimebundle_()
+    assert not any("span" in plain[kind] for kind in ("text/html", "text/plain"))  # Jupyter has no such style sheet
 
 
 def test_the_prose_of_the_chapter_is_that_of_the_study():

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from spaql.paper.audit.ablation import CELL
-from spaql.paper.audit.claims import DIFFERS, HOLDS
+from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
-from spaql.paper.tables.table import Table, between, number, p_value, plus_minus, small
+from spaql.paper.tables.table import Table, badge, between, number, p_value, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -29,12 +29,12 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             if row.vague and verdict != row.verdict
         ]
         same = row.run_ours == row.ours and row.run_verdict == row.verdict
-        run = "" if math.isnan(row.run_ours) or same else show_ours(row, "run_")
+        run = "" if math.isnan(row.run_ours) else "(the same run)" if same else show_ours(row, "run_")
         absent = row.run_reason if row.run_reason != row.why else ""
         reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
         numbers = [
             "" if row.said == IN_WORDS else f"The paper: {minus(row.said)}.",
-            f"Should be {minus(row.allowed)}{bracketed('; '.join(changed))}." if row.allowed else "",
+            f"Should be {expected(row.allowed)}{bracketed('; '.join(changed))}." if row.allowed else "",
             "" if math.isnan(row.p_for) else f"For: {p_value(row.p_for)}, against: {p_value(row.p_against)}.",
         ]
         rows.append(
@@ -48,10 +48,9 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
 
 
-def badge(verdict: str, direction: str) -> str:
-    """Return a verdict in its colour, with where it lies."""
-    kind = verdict if verdict in (HOLDS, DIFFERS) else "open"
-    return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
+def expected(allowed: str) -> str:
+    """Return in words where a claim's quantity should lie."""
+    return f"equal within {allowed}" if allowed.startswith("±") else minus(allowed)
 
 
 def minus(text: str) -> str:

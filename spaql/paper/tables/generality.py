@@ -15,7 +15,7 @@ from spaql.paper.runs.job import Record
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import BOTH, LEARNERS, scale_of
 from spaql.paper.tables.results import in_bold, scale_note
-from spaql.paper.tables.table import Table, between, listed, number, possible
+from spaql.paper.tables.table import Table, badge, between, listed, number, possible
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import solved_at, title
@@ -59,7 +59,7 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
         for algorithm in present(last[last.system == system]):
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             end = last[(last.system == system) & (last.algorithm == algorithm)]
-            row = {"system": title(system), "algorithm": algorithm, "agents": str(len(group))}
+            row = {"system and algorithm": f"{title(system)}, {algorithm}", "agents": str(len(group))}
             learns = algorithm != "Random"
             for count in COUNTS:
                 at = np.array([at_samples(record, [count])[0] for record in group])
@@ -72,16 +72,15 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
 
 def goals_table(records: Iterable[Record], caption: str, name: str) -> Table:
     """Return how many agents end with a policy that comes to the goal, and how many solve the task."""
-    counts = goal_counts(records)
-    rows = [{"system": "agents", "how many": ""} | dict.fromkeys(present(counts), "")]
+    counts, rows = goal_counts(records), []
     for system, cell in counts.groupby("system", sort=False):
-        mine = cell.set_index("algorithm")
         for column, words in (("reach", "come to the goal"), ("solve", "solve it")):
             if column == "solve" or system in WITHOUT_GOAL:
-                found = {name: f"{mine[column][name]}" for name in mine.index}
-                rows.append({"system": title(str(system)), "how many": words} | found)
-    rows[0] |= {name: str(cell.agents.max()) for name, cell in counts.groupby("algorithm")}
-    return Table(pd.DataFrame(rows).fillna(""), caption, name)
+                found = {row.algorithm: f"{getattr(row, column)} of {row.agents}" for row in cell.itertuples()}
+                rows.append(
+                    {"system": f"{title(str(system))}, {words}"} | {n: found.get(n, "") for n in present(counts)}
+                )
+    return Table(pd.DataFrame(rows), caption, name)
 
 
 def xi_choice_table(means: pd.DataFrame, caption: str, name: str) -> Table:
@@ -100,11 +99,13 @@ def xi_choice_table(means: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def generality_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the verdict on each conclusion on each system; bold where it was said of that system."""
+    """Return the verdict on each conclusion on each system, with a dagger where it was said of that system."""
     rows = []
     for _, cells in frame.groupby("id", sort=False):
         row = {"conclusion": cells.statement.iloc[0], "whose": cells.whose.iloc[0]}
-        rows.append(row | {title(cell.system): in_bold(cell.verdict, cell.said) for cell in cells.itertuples()})
+        rows.append(
+            row | {title(cell.system): badge(cell.verdict) + (" †" if cell.said else "") for cell in cells.itertuples()}
+        )
     return Table(pd.DataFrame(rows), caption, name, words=True)
 
 
@@ -115,7 +116,7 @@ def cells_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "conclusion": f"{cell.statement} (`{cell.id}`)",
             "system": title(cell.system),
             "measured": between(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
-            "verdict": cell.verdict,
+            "verdict": badge(cell.verdict),
         }
         for cell in frame.itertuples()
     ]

@@ -23,12 +23,12 @@ class Table:
         self.filtered = filtered  # a reader can choose rows, see filter.js
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", self.frame.to_html(index=False, border=0))
+        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", self.frame.map(without_badges).to_html(index=False, border=0))
         return {
             "text/markdown": self.myst(),
             "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
             + f"<p>{self.note}</p>",
-            "text/plain": f"{self.caption}\n{self.frame.to_string(index=False)}\n{self.note}",
+            "text/plain": f"{self.caption}\n{self.frame.map(without_badges).to_string(index=False)}\n{self.note}",
         }
 
     def myst(self) -> str:
@@ -39,6 +39,17 @@ class Table:
         columns = self.frame.shape[1]
         kind += (" many" if columns >= 8 else "") + (" most" if columns >= 12 else "")  # which are set smaller
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
+
+
+def badge(verdict: str, direction: str = "") -> str:
+    """Return a verdict in the book's colour for it, with where it lies."""
+    kind = verdict if verdict in ("holds", "differs") else "open"
+    return f'<span class="badge badge-{kind}">{verdict}</span>' + (f" ({direction})" if direction else "")
+
+
+def without_badges(cell: Any) -> Any:
+    """Return a cell with the plain words of its badges, for where there is no style sheet."""
+    return re.sub(r"<span[^>]*>(.*?)</span>|<br>|</?small>", r"\1", cell) if isinstance(cell, str) else cell
 
 
 def is_numeric(column: pd.Series) -> bool:
