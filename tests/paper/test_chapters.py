@@ -13,7 +13,7 @@ from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.controls import controls_table, stored_effects
 from spaql.paper.audit.findings import findings
 from spaql.paper.audit.generality import generality
-from spaql.paper.audit.readings import best_reading, predicted
+from spaql.paper.audit.readings import best_reading, predicted_mean
 from spaql.paper.audit.repaired import samples_to_levels
 from spaql.paper.book import chapters, conclusion, home, icons
 from spaql.paper.book.explorer import read_policies
@@ -179,7 +179,7 @@ def test_headlines_carry_the_verdicts_and_the_numbers(records, long, judged):
     assert f"earns {number(mean(long[PENDULUM], 'SPAQL', 'fresh'), 0)} with" in lines[0].text  # not the best of many
     assert "21 times as many samples" in lines[5].text
     assert lines[5].badge == "differs"
-    assert number(predicted(best_reading(), "pendulum-rewards-spaql"), 0) in lines[2].text
+    assert number(predicted_mean(best_reading(), "pendulum-rewards-spaql"), 0) in lines[2].text
     assert "with every reward deleted from its updates it earns 181" in lines[3].text
     needed = "reach −200 on Pendulum within 6,000 samples (their mean stays above it from 12,000 on), half of TRPO's "
     assert f"{needed}within 232,000 (79,900 with tuned settings)" in lines[6].text

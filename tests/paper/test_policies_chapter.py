@@ -115,7 +115,7 @@ def test_maps_are_told_by_their_cells_and_by_the_steps_of_episodes():
     assert "visits on average" in told.map_of_visits(policy, full, **looked)
     grown = SPAQL(PENDULUM, xi=4, seed=0).learn(20, 2).policy
     assert "Nm on average; between two places" in told.borders(grown, "theta", "theta_dot")
-    assert told.growth([(20, grown)]).startswith(
+    assert told.cells_over_time([(20, grown)]).startswith(
         f"the partition has {len(grown.cells().best)} cells after 20 iterations."
     )
 

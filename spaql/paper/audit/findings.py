@@ -10,7 +10,7 @@ from spaql.paper.audit.claims import DIFFERS, HOLDS, UNDECIDED
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.judge import EQUALITIES, MORE, about, verdict_verb
-from spaql.paper.audit.readings import EVERY, LATE, TEXT, joint_fits, predicted
+from spaql.paper.audit.readings import EVERY, LATE, TEXT, joint_fits, predicted_mean
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import BOTH, FURTHER, Reading
 from spaql.paper.tables.table import between, listed, number
@@ -76,7 +76,7 @@ def pendulum_finding(claims: pd.DataFrame) -> Finding:
     if best != TEXT:
         words += (
             f" Of the {len(fits)} readings that we ran, the one with {describe_reading(EVERY[best])} fits best: it "
-            f"predicts {number(predicted(best, ids[0]), 0)} for SPAQL, and chi-square is {fit.chi2:.0f}"
+            f"predicts {number(predicted_mean(best, ids[0]), 0)} for SPAQL, and chi-square is {fit.chi2:.0f}"
             + (", no more than chance gives" if fit.p >= 0.05 else ", which is still too much for chance")
             + f" (as the best of {len(fits)}{', and one that was added when others were known' if best in LATE else ''}"
             "). That a reading fits does not show what was typed in 2020."

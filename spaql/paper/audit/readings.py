@@ -286,7 +286,7 @@ def best_reading(store: Path | None = None) -> str:
     return max(judged, key=lambda name: judged[name].log_likelihood)
 
 
-def predicted(name: str, claim: str, store: Path | None = None) -> float:
+def predicted_mean(name: str, claim: str, store: Path | None = None) -> float:
     """Return the mean that a reading predicts for a number of the paper, by the id of its claim."""
     found = reading_fits(store)[name]
     if not isinstance(found, Fit):

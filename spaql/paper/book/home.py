@@ -10,7 +10,7 @@ import pandas as pd
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.findings import ABOVE_AQL, EFFICIENT, describe_reading, same
 from spaql.paper.audit.judge import MORE, about, verdict_verb
-from spaql.paper.audit.readings import EVERY, best_reading, predicted
+from spaql.paper.audit.readings import EVERY, best_reading, predicted_mean
 from spaql.paper.tables.table import number
 from spaql.systems import solved_at
 
@@ -94,7 +94,7 @@ def headlines(
             claim.verdict,
             f"The paper's Pendulum is not what its text describes: run so, SPAQL earns {mean('SPAQL')}, and the paper "
             f"prints {paper}. The best of the explanations that we tried is an experiment with {reading}, which "
-            f"predicts {number(predicted(best, claim.name), 0)}.",
+            f"predicts {number(predicted_mean(best, claim.name), 0)}.",
             "../notebooks/11_readings",
         ),
         Headline(

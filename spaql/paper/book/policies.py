@@ -181,7 +181,7 @@ def leaves(count: int) -> str:
     return "1 leaf" if count == 1 else f"{count} leaves"
 
 
-def growth(stages: Sequence[tuple[int, Policy]]) -> str:
+def cells_over_time(stages: Sequence[tuple[int, Policy]]) -> str:
     """Say how many cells a policy has as its agent learns; `spaql.policies.policy.snapshots` makes the data."""
     counts = [(iterations, len(policy.cells().best)) for iterations, policy in stages]
     (first, cells), *others = counts
@@ -227,12 +227,12 @@ def under_changes(frame: pd.DataFrame) -> str:
         best = listed([names[name] for name in names if name in always])
         lead = f"where a change sets them furthest apart, {best} {verb} the most"
     parts = [f"On the usual system, {earned(usual)}." if usual in means.index else ""]
-    parts += [f"{capital(where(*case))}, {earned(case)}." for case in cases]
+    parts += [f"{capital(in_case(*case))}, {earned(case)}." for case in cases]
     if usual in means.index and len(ahead(usual)) == 1:
         (leader,) = ahead(usual)
         behind = [case for case in means.index if case[0] in changes and leader not in ahead(case)]
         if behind:
-            told = [f"{where(*case)}, where {earned(case)}" for case in behind]
+            told = [f"{in_case(*case)}, where {earned(case)}" for case in behind]
             parts.append(f"{capital(names[leader])} falls behind {'; and '.join(told)}.")
     return f"{lead}. {' '.join(filter(None, parts))}"
 
@@ -248,7 +248,7 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def where(change: str, value: float) -> str:
+def in_case(change: str, value: float) -> str:
     """Return a case of a comparison in words."""
     return (
         f"with noise of standard deviation {value:g}" if change == "noise" else f"at {value:g} times the usual {change}"
