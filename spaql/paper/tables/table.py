@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from spaql.policies.interval import Interval, paper_interval
 
 
+LINE = 115  # characters that a row of a table has room for if its cells do not wrap
+
+
 class Table:
     """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
 
@@ -37,7 +40,8 @@ class Table:
         rows = unbroken(self.frame.to_markdown(index=False, disable_numparse=True, colalign=sides))
         kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
         columns = self.frame.shape[1]
-        kind += (" many" if columns >= 8 else "") + (" most" if columns >= 12 else "")  # which are set smaller
+        wide = sum(self.frame[name].map(str).map(len).max() for name in self.frame) > LINE and not self.words
+        kind += (" many" if columns >= 8 or wide else "") + (" most" if columns >= 12 else "")  # which are set smaller
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
 
 
