@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from spaql.policies.interval import Interval, paper_interval
 
-
 LINE = 115  # characters that a row of a table has room for if its cells do not wrap
 
 
