@@ -136,6 +136,9 @@ def batches(histories: pd.DataFrame) -> Figure:
             curve(bottom, name, x, by_agent(histories, name, "arms"))
     for axes in grid[:-1, 0]:
         axes.set_ylabel("cumulative reward")
+    if long:
+        name_panel(top, "all batches", "normal")
+        name_panel(grid[1, 0], f"the first {FIRST}", "normal")
     bottom.set(ylabel="arms", yscale="log", xlabel="batches of 200 samples")
     legend_above(figure, top)
     return figure

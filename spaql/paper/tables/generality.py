@@ -60,11 +60,11 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             end = last[(last.system == system) & (last.algorithm == algorithm)]
             row = {"system and algorithm": f"{title(system)}, {algorithm}", "agents": str(len(group))}
+            row["at the end"] = mean_of(end.fresh.to_numpy(), system)
             learns = algorithm != "Random"
             for count in COUNTS:
                 at = np.array([at_samples(record, [count])[0] for record in group])
-                row[f"{count:,}"] = mean_of(at, system) if learns else ""
-            row["at the end"] = mean_of(end.fresh.to_numpy(), system)
+                row[f"after {count:,}"] = (mean_of(at, system) if learns else "") or "–"
             row["samples"] = number(end.samples.mean(), 0) if learns else "0"
             rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
