@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, pooled, select
 from spaql.paper.statistics import bootstrap_weights, draw_weights, percentile_interval, student_interval, welch
-from spaql.policies.interval import Interval, paper_interval
+from spaql.policies.interval import Interval, clipped, paper_interval
 
 
 class Tails(NamedTuple):
@@ -244,7 +244,7 @@ def measure_mean(claim: Claim, groups: Mapping[Key, Group], column: str) -> Meas
     tails = student(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
     shown = student_interval(values)
     if values.min() >= 0.0 and values.max() <= 1.0:  # shares, of which an interval cannot reach beyond
-        shown = Interval(shown.mean, max(shown.low, 0.0), min(shown.high, 1.0))
+        shown = clipped(shown, 0.0, 1.0)
     return Measured(shown, "Student", (tails,))
 
 

@@ -11,12 +11,10 @@ from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.findings import ABOVE_AQL, EFFICIENT, describe_reading, same
 from spaql.paper.audit.judge import MORE, about, verdict_verb
 from spaql.paper.audit.readings import EVERY, best_reading, predicted_mean
-from spaql.paper.tables.table import number
+from spaql.paper.tables.table import badge, number
 from spaql.systems import solved_at
 
 NEW = "new"  # the badge of what the paper does not ask
-
-CLASSES = {"holds": "holds", "differs": "differs", NEW: "new"}  # any other verdict is grey
 
 
 class Headline(NamedTuple):
@@ -139,11 +137,7 @@ def headlines(
 
 def as_lines(found: Iterable[Headline]) -> str:
     """Return headlines as a list in Markdown, each with its badge and a link to its page."""
-    return "\n".join(
-        f'- <span class="badge badge-{CLASSES.get(one.badge, "open")}">{html.escape(one.badge)}</span> {one.text} '
-        f"{{doc}}`More <{one.page}>`"
-        for one in found
-    )
+    return "\n".join(f"- {badge(one.badge)} {one.text} {{doc}}`More <{one.page}>`" for one in found)
 
 
 def smallest_policy(data: dict[str, Any], system: str) -> dict[str, Any]:

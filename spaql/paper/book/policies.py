@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from spaql.paper.figures.policies import observations_at, variables
+from spaql.paper.figures.policies import grid_points, observations_at, variables
 from spaql.paper.tables.table import between, listed, number
 from spaql.policies.interval import Interval
 from spaql.policies.play import first_states, run_tree
@@ -25,8 +25,7 @@ def map_points(policy: Policy, x: str, y: str, points: int = 240) -> np.ndarray:
     """Return the observations at the points of a map that `figures.policies.policy_map` draws, row by row."""
     known = variables(policy)
     ends = [np.linspace(*known[name].ends, points + 1) for name in (x, y)]
-    across, up = (grid.ravel() for grid in np.meshgrid(*((end[1:] + end[:-1]) / 2 for end in ends)))
-    return observations_at(policy, x, y, across, up, {})
+    return observations_at(policy, x, y, *grid_points(*ends), {})
 
 
 def states_seen(tree: Tree, policy: Policy, episodes: int, seed: int) -> np.ndarray:

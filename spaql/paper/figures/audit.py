@@ -18,6 +18,7 @@ from spaql.paper.figures.style import legend_above, name_panel, new_figure, pres
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.paper.tables.table import number
+from spaql.policies.interval import Interval
 from spaql.systems import title
 
 # Every verdict has a shape and a colour; the colours stay apart in grey.
@@ -52,14 +53,16 @@ def forest(frame: pd.DataFrame) -> Figure:
         gridspec_kw={"height_ratios": [max(1, len(orders)), max(1, len(equal))]},
     )  # fmt: skip
     panels = (
-        (grid[0, 0], orders, "orders", "ours", orders.paper, "our difference, the paper's is 1"),
-        (grid[1, 0], equal, "equalities", "apart", equal.margin, "distance, the margin is 1"),
-    )
-    for axes, rows, name, measured, unit, words in panels:
+        (grid[0, 0], orders, "orders", ("ours", "low", "high"), orders.paper, "our difference, the paper's is 1"),
+        (grid[1, 0], equal, "equalities", ("apart", "apart_low", "apart_high"), equal.margin,
+         "distance, the margin is 1"),
+    )  # fmt: skip
+    for axes, rows, name, columns, unit, words in panels:
         for place, (at, row) in enumerate(rows.iterrows()):
             for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
                 if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
-                    draw_claim(axes, row, f"{before}{measured}", unit[at], place + shift, before, filled)
+                    shown = Interval(*(row[f"{before}{column}"] / unit[at] for column in columns))
+                    draw_claim(axes, shown, place + shift, row[f"{before}verdict"], filled)
         axes.axvline(0, color="#555555", linewidth=1, zorder=1)
         axes.set_yticks(range(len(rows)), [claim_label(text) for text in rows.statement], fontsize=9)
         axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=words)
@@ -75,18 +78,12 @@ def forest(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_claim(axes: Axes, row: pd.Series, column: str, unit: float, place: float, before: str, filled: bool) -> None:
-    """Draw a verdict's mark and interval at a height: a column with its ends, in some unit."""
-    names = (column, *(f"{column.removesuffix('ours')}{end}".replace("apart", "apart_") for end in ("low", "high")))
-    middle, low, high = sorted_ends(*(row[name] / unit for name in names))
-    marker, colour = MARKS[row[f"{before}verdict"]]
-    axes.errorbar(middle, place, xerr=[[middle - low], [high - middle]], color=colour, marker=marker, ms=6,
-                  mfc=colour if filled else "white", capsize=2, linestyle="", zorder=3)  # fmt: skip
-
-
-def sorted_ends(middle: float, low: float, high: float) -> tuple[float, float, float]:
-    """Return a value with the lower and the upper end of its interval, which a negative unit has turned around."""
-    return middle, min(low, high), max(low, high)
+def draw_claim(axes: Axes, shown: Interval, place: float, verdict: str, filled: bool) -> None:
+    """Draw a verdict's mark and interval at a height."""
+    marker, colour = MARKS[verdict]
+    bars = [[shown.mean - shown.low], [shown.high - shown.mean]]
+    axes.errorbar(shown.mean, place, xerr=bars, color=colour, marker=marker, ms=6, mfc=colour if filled else "white",
+                  capsize=2, linestyle="", zorder=3)  # fmt: skip
 
 
 def claim_label(statement: str) -> str:

@@ -321,6 +321,12 @@ def observations_at(
     return np.stack([np.broadcast_to(values[name], across.shape) for name in names], axis=1)
 
 
+def grid_points(across: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of each field of a grid with these edges, row by row: how far across, and how far up."""
+    columns, rows = np.meshgrid((across[1:] + across[:-1]) / 2, (up[1:] + up[:-1]) / 2)
+    return columns.ravel(), rows.ravel()
+
+
 def draw_map(
     axes: Axes,
     policy: Policy,
@@ -339,8 +345,7 @@ def draw_map(
     check_axes(policy, x, y, at or {})
     usual = {name: variable.ends for name, variable in variables(policy).items()} | dict(limits or {})
     ends = [np.linspace(*usual[name], points + 1) for name in (x, y)]
-    middles = [(end[1:] + end[:-1]) / 2 for end in ends]
-    across, up = (grid.ravel() for grid in np.meshgrid(*middles))
+    across, up = grid_points(*ends)
     frame = policy.find(observations_at(policy, x, y, across, up, at or {}))
     scale = colour_scale(policy, frame[what].to_numpy(), what)
     colours = colours_of(policy, what)

@@ -8,7 +8,7 @@ import pandas as pd
 from spaql.paper.audit.ablation import CELL
 from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
-from spaql.paper.tables.table import Table, badge, between, number, p_value, plus_minus, small
+from spaql.paper.tables.table import Table, badge, between, bracketed, number, p_value, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -56,11 +56,6 @@ def expected(allowed: str) -> str:
 def minus(text: str) -> str:
     """Return numbers with a proper minus sign."""
     return text.replace("-", "−")
-
-
-def bracketed(word: str) -> str:
-    """Return a word in brackets after a space, or nothing if there is none."""
-    return f" ({word})" if word else ""
 
 
 def unchecked_table(rows: Iterable[dict[str, str]], caption: str, name: str) -> Table:

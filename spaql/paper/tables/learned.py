@@ -8,7 +8,7 @@ from spaql.paper.statistics import student_interval
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.audit import interval_of
 from spaql.paper.tables.table import Table, between, number, small
-from spaql.policies.interval import Interval
+from spaql.policies.interval import Interval, clipped
 from spaql.systems import title
 
 
@@ -110,4 +110,4 @@ def share(values: pd.Series) -> str:
     """Return the mean of shares, one per agent, with its interval, as text."""
     values = values[np.isfinite(values)]
     found = student_interval(100 * values)
-    return f"{between(Interval(found.mean, max(found.low, 0.0), min(found.high, 100.0)), 0)} %"
+    return f"{between(clipped(found, 0.0, 100.0), 0)} %"

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from spaql.policies.interval import Interval, paper_interval
+from spaql.policies.interval import Interval, clipped, paper_interval
 
 LINE = 115  # characters that a row of a table has room for if its cells do not wrap
 
@@ -46,8 +46,13 @@ class Table:
 
 def badge(verdict: str, direction: str = "") -> str:
     """Return a verdict in the book's colour for it, with where it lies."""
-    kind = verdict if verdict in ("holds", "differs") else "open"
-    return f'<span class="badge badge-{kind}">{verdict}</span>' + (f" ({direction})" if direction else "")
+    kind = verdict if verdict in ("holds", "differs", "new") else "open"
+    return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
+
+
+def bracketed(word: str) -> str:
+    """Return a word in brackets after a space, or nothing if there is none."""
+    return f" ({word})" if word else ""
 
 
 def without_badges(cell: Any) -> Any:
@@ -100,8 +105,7 @@ POSSIBLE = {
 
 def possible(interval: Interval, system: str) -> Interval:
     """Return an interval of a system's returns without what no return can be."""
-    low, high = POSSIBLE.get(system, (-math.inf, math.inf))
-    return Interval(interval.mean, max(interval.low, low), min(interval.high, high))
+    return clipped(interval, *POSSIBLE.get(system, (-math.inf, math.inf)))
 
 
 def between(interval: Interval, digits: int = 1) -> str:
