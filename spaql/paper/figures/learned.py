@@ -74,10 +74,13 @@ def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
 
 
 def calibration(frame: pd.DataFrame) -> Figure:
-    """Show the estimates of the balls that a policy visits most against the returns from them, for one agent each."""
+    """Show the estimates of the balls that a policy visits most against the returns from them, for one agent each.
+
+    A row has one pair of scales, and the line on which an estimate is what is earned.
+    """
     shown = frame[frame.points.notna()] if "points" in frame else frame.iloc[:0]
     systems, learners = list(dict.fromkeys(shown.system)), [name for name in LEARNERS if name in set(shown.algorithm)]
-    figure, grid = new_figure(len(systems), len(learners), height=2.2)
+    figure, grid = new_figure(len(systems), len(learners), height=2.2, sharex="row", sharey="row")
     for _, row in shown.iterrows():
         axes = grid[systems.index(row.system), learners.index(row.algorithm)]
         style = STYLES[row.algorithm]
@@ -85,9 +88,10 @@ def calibration(frame: pd.DataFrame) -> Figure:
         most = max(visits)
         axes.scatter(q, returned, s=[4 + 40 * count / most for count in visits], color=style.colour, alpha=0.6,
                      marker=style.marker, linewidth=0)  # fmt: skip
+    for axes in grid.flat:
         axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())  # estimates may be far from all that is earned
         axes.axline((0, 0), slope=1, color="#555555", linewidth=0.8, zorder=1)
-        axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
+        axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
     for axes, algorithm in zip(grid[0], learners, strict=True):
         name_panel(axes, algorithm)
     for axes in grid[-1]:

@@ -26,6 +26,7 @@ from spaql.paper.figures.style import (
 from spaql.paper.labels import STYLES, axis_label
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
+from spaql.paper.statistics import performance_profile
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.table import number
 from spaql.policies.tree import variables_of
@@ -148,7 +149,7 @@ def episodes(records: Mapping[str, Record]) -> Figure:
     """Show the most telling state variable and the action along a recorded episode, one row per policy.
 
     These are the paper's Figures 3, 5 and 8.  Dashed lines are the marks of the variable: where it should be, and where
-    an episode ends.
+    an episode ends.  An action out of a few is thin, with its mean over ten steps on it, since many switch at each step.
     """
     env = make_env(next(iter(records.values())).job.system)
     system, steps = system_of(env), episode_limit(env)
@@ -161,7 +162,10 @@ def episodes(records: Mapping[str, Record]) -> Figure:
         style = STYLES[name]
         action = in_units(env, record.episode["actions"])
         left.plot(record.episode["states"][:, place], color=style.colour, linewidth=1.4)
-        right.step(range(len(action)), action, color=style.colour, linewidth=0.7, where="post")
+        if isinstance(env.action_space, gym.spaces.Discrete):
+            right.step(range(len(action)), action, color=style.colour, linewidth=0.5, alpha=0.45, where="post")
+            action = pd.Series(action).rolling(10, center=True, min_periods=1).mean()
+        right.plot(action, color=style.colour, linewidth=1.4)
         name_panel(left, name)
         name_panel(right, f"return {number(record.episode['rewards'].sum(), 0)}", "normal")
     for axes in grid[:, 0]:
@@ -177,17 +181,25 @@ def episodes(records: Mapping[str, Record]) -> Figure:
 
 
 def fresh_profile(records: Iterable[Record]) -> Figure:
-    """Show which share of the fresh episodes reaches a return, one line per algorithm: the higher the better."""
+    """Show which share of the fresh episodes reaches a return, one line per algorithm: the higher the better.
+
+    A line ends, with a point, at the best episode.
+    """
     records = list(records)
     figure, grid = new_figure(height=3.1)
     axes = grid[0, 0]
     frame = pd.DataFrame([{"algorithm": record.job.algorithm} for record in records])
-    for name in present(frame):
-        rewards = np.concatenate([record.rewards for record in records if record.job.algorithm == name])
-        style = STYLES[name]
-        sns.ecdfplot(x=np.quantile(rewards, np.linspace(0, 1, 400)), complementary=True, color=style.colour,
-                     linestyle=style.line, label=name, ax=axes)  # fmt: skip
-    axes.set(xlabel="return of an episode", ylabel="share of episodes above it", ylim=(-0.02, 1.02))
+    earned = {
+        name: np.concatenate([record.rewards for record in records if record.job.algorithm == name])
+        for name in present(frame)
+    }
+    least = min(rewards.min() for rewards in earned.values())
+    for name, rewards in earned.items():
+        style, levels = STYLES[name], np.linspace(least, rewards.max(), 400)
+        shares = performance_profile(rewards, levels)
+        sns.lineplot(x=levels, y=shares, color=style.colour, linestyle=style.line, label=name, legend=False, ax=axes)
+        axes.plot(levels[-1], shares[-1], color=style.colour, marker="o", markersize=4, clip_on=False)
+    axes.set(xlabel="return of an episode", ylabel="share that reaches it", ylim=(0, 1.02))
     legend_above(figure, axes)
     return figure
 
