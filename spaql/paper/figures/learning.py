@@ -149,7 +149,7 @@ def episodes(records: Mapping[str, Record]) -> Figure:
     """Show the most telling state variable and the action along a recorded episode, one row per policy.
 
     These are the paper's Figures 3, 5 and 8.  Dashed lines are the marks of the variable: where it should be, and where
-    an episode ends.  An action out of a few is thin, with its mean over ten steps on it, since many switch at each step.
+    an episode ends.  An action out of a few is thin, with its mean over ten steps on it, since many switch often.
     """
     env = make_env(next(iter(records.values())).job.system)
     system, steps = system_of(env), episode_limit(env)
