@@ -196,6 +196,17 @@ def test_a_mean_is_shown_only_where_every_agent_has_a_policy():
     assert tables.mean_of(np.array([-200.0, -190.0]), "MountainCar-v0").startswith("−195.0 [−200.0, −")  # no less
 
 
+def test_who_comes_to_the_goal_is_said_of_all_some_and_none(monkeypatch):
+    rows = [("AQL", 0, 3), ("SPAQL", 2, 3), ("SPAQL-TS", 3, 3), ("SPAQL-R", 3, 3)]
+    monkeypatch.setattr(
+        tables, "goal_counts", lambda records: pd.DataFrame(rows, columns=["algorithm", "reach", "agents"])
+    )
+    said = "on MountainCar all agents of SPAQL-TS and SPAQL-R, 2 of 3 of SPAQL, none of AQL"
+    assert tables.goal_sentence([], "MountainCar-v0") == said
+    rows = [("AQL", 3, 3), ("SPAQL", 3, 3)]
+    assert tables.goal_sentence([], "Acrobot-v1") == "on Acrobot all agents of every algorithm"
+
+
 @pytest.mark.slow
 def test_the_chapter_shows_what_its_runs_gave(tmp_path, monkeypatch):
     monkeypatch.setenv("SPAQL_RUNS", str(tmp_path / "runs"))

@@ -124,9 +124,11 @@ def cells_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def where(frame: pd.DataFrame, id: str) -> str:
-    """Say on which systems a conclusion has which verdict: "holds on A and B, differs on C"."""
+    """Say on which systems a conclusion has which verdict: "holds on A and B, differs on C" or "on all 6 systems"."""
     cells = frame[frame.id == id]
     parts = []
+    if cells.verdict.nunique() == 1:
+        return f"{cells.verdict.iloc[0]} on all {len(cells)} systems"
     for verdict in (HOLDS, DIFFERS, UNDECIDED, NOT_ASKED, NOT_JUDGED):
         systems = [title(system) for system in cells[cells.verdict == verdict].system]
         if systems:
@@ -143,14 +145,20 @@ def score(frame: pd.DataFrame, whose: str = "paper") -> str:
 
 
 def goal_sentence(records: Iterable[Record], system: str) -> str:
-    """Say how many agents of each algorithm come to the goal of a system, and how many solve it."""
+    """Say of which algorithms all, some and no agents come to the goal of a system."""
     counts = goal_counts([record for record in records if record.job.system == system])
-    parts = []
-    for algorithm in present(counts):
-        (cell,) = counts[counts.algorithm == algorithm].itertuples()
-        solved = f" ({cell.solve} solve it)" if cell.solve else ""
-        parts.append(f"{cell.reach} of {cell.agents} of {algorithm}{solved}")
-    return f"{title(system)}: {listed(parts)}"
+    counts = counts.set_index("algorithm").loc[present(counts)]
+    every = list(counts.index[counts.reach == counts.agents])
+    if len(every) == len(counts):
+        return f"on {title(system)} all agents of every algorithm"
+    some = [
+        f"{cell.reach} of {cell.agents} of {cell.Index}" for cell in counts.itertuples() if 0 < cell.reach < cell.agents
+    ]
+    none = list(counts.index[counts.reach == 0])
+    parts = [
+        f"{verb} {listed(which)}" for verb, which in (("all agents of", every), ("", some), ("none of", none)) if which
+    ]
+    return f"on {title(system)} " + ", ".join(part.strip() for part in parts)
 
 
 def repaired_sentence(records: Iterable[Record]) -> str:
@@ -218,6 +226,6 @@ def found(frame: pd.DataFrame, records: Iterable[Record], trees: Mapping[tuple[s
 - **The terminal state.** *SPAQL-TS earns more than SPAQL* ({where(frame, "ts-spaql")}).
 - **Samples**, every one of them counted. *SPAQL is more sample-efficient than TRPO* ({where(frame, "efficient-spaql")}). *SPAQL-TS is more sample-efficient than TRPO* ({where(frame, "efficient-ts")}). *TRPO ends above both* ({where(frame, "trpo-best")}).
 - **SPAQL-R with its defaults** (found partly on MountainCar and on CartPole with 500 steps; the other two systems it had never seen). It ends with {repaired_sentence(records)}. *It ends above SPAQL and SPAQL-TS* ({where(frame, "repaired-spaql")}). *It is more sample-efficient than TRPO* ({where(frame, "repaired-efficient")}). *It solves the task* ({where(frame, "repaired-solves")}). Against TRPO with the settings published for each task: *SPAQL-R ends higher* ({where(frame, "repaired-tuned")}). *It is more sample-efficient* ({where(frame, "repaired-tuned-efficient")}).
-- **Sparse rewards.** The policies that come to the goal: {goals}.
+- **Sparse rewards.** Who comes to the goal at the end: {goals}. [The counts](#tab-systems-goals) also say who solves the tasks.
 - **Trees.** The smallest trees found that solve the tasks: {trees_sentence(trees)}.
 """  # noqa: E501
