@@ -102,7 +102,7 @@ def generality_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the verdict on each conclusion on each system, with a dagger where it was said of that system."""
     rows = []
     for _, cells in frame.groupby("id", sort=False):
-        row = {"conclusion": cells.statement.iloc[0], "whose": cells.whose.iloc[0]}
+        row = {"conclusion": cells.statement.iloc[0]}
         rows.append(
             row | {title(cell.system): badge(cell.verdict) + (" †" if cell.said else "") for cell in cells.itertuples()}
         )
@@ -113,8 +113,7 @@ def cells_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return what was measured for each verdict."""
     rows = [
         {
-            "conclusion": f"{cell.statement} (`{cell.id}`)",
-            "system": title(cell.system),
+            "conclusion": f"{title(cell.system)}: {cell.statement}",
             "measured": between(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
             "verdict": badge(cell.verdict),
         }
