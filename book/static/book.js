@@ -20,5 +20,40 @@ function markWide() {
     box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 4);
   }
 }
-addEventListener("load", markWide);
-addEventListener("resize", markWide);
+
+// The columns at the left that name a row stay in sight together, as far as they leave room for the others.  They
+// overlap a little, lest what passes below them shows between them.
+function keepNames() {
+  for (const table of document.querySelectorAll(".bd-article table.numbers, .bd-article table.words:not(.filtered)")) {
+    const room = 0.65 * (table.closest(".pst-scrollable-table-container") || table).clientWidth;
+    const widths = [...(table.tHead?.rows[0].cells || [])].map((head) => (head.matches(".text-left") ? head.offsetWidth : room));
+    let left = 0;
+    for (const [column, width] of widths.entries()) {
+      const kept = column === 0 || (left + width <= room && table.matches(".numbers"));
+      for (const row of table.rows) {
+        row.cells[column]?.classList.toggle("key", kept);
+        row.cells[column]?.style.setProperty("left", kept ? `${left - 4 * column - 2}px` : "");
+      }
+      left = kept ? left + width : room;
+    }
+  }
+}
+
+// A formula that is wider than its place is set smaller, so that nothing of it is cut.
+function fitFormulas() {
+  for (const box of document.querySelectorAll(".bd-article .math")) {
+    const formula = box.querySelector("mjx-container");
+    box.style.fontSize = "";
+    const needed = formula ? Math.max(formula.offsetWidth, formula.matches("[display]") ? formula.scrollWidth : 0) : 0;
+    if (needed > box.clientWidth && box.clientWidth) {
+      const smaller = Math.max(0.65, (0.98 * box.clientWidth) / needed);
+      box.style.fontSize = `${smaller * parseFloat(getComputedStyle(box).fontSize)}px`;
+    }
+  }
+}
+
+for (const occasion of ["load", "resize"]) {
+  for (const fit of [markWide, keepNames]) addEventListener(occasion, fit);
+}
+addEventListener("load", () => window.MathJax?.startup?.promise?.then(fitFormulas));
+addEventListener("resize", fitFormulas);

@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.runs.job import Record
-from spaql.paper.studies import scale_of
+from spaql.paper.studies import LONG_RUNS, scale_of
 from spaql.rules import COLUMNS
 
 OF_JOBS = ("algorithm", "system", "xi", "agent")
+
+
+def by_system(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in the book's order of systems: Pendulum, with five torques, CartPole, and then any others."""
+    places = {system: place for place, system in enumerate(LONG_RUNS.systems)}
+    return frame.sort_values(
+        "system", key=lambda systems: systems.map(places).fillna(len(places)), kind="stable", ignore_index=True
+    )
 
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:

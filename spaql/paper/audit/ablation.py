@@ -11,6 +11,7 @@ from scipy import stats
 from spaql.paper.audit.claims import load_claims
 from spaql.paper.audit.groups import grouped, spell
 from spaql.paper.audit.measures import count_reached, summary_p, two_sided
+from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import bootstrap_interval, paired_holm
 from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
@@ -54,7 +55,7 @@ def ablation_table(records: Iterable[Record]) -> pd.DataFrame:
         ]
     )
     ordered = {name: place for place, name in enumerate((*LEARNERS, *SWITCHES))}
-    return frame.sort_values(["system", "algorithm", "rule"], kind="stable", ignore_index=True, key=in_order(ordered))
+    return by_system(frame.sort_values(["system", "algorithm", "rule"], kind="stable", key=in_order(ordered)))
 
 
 def in_order(places: dict[str, int]) -> Any:

@@ -8,6 +8,7 @@ import pandas as pd
 from spaql.paper.audit.ablation import RULE_NAMES
 from spaql.paper.audit.claims import NOT_JUDGED
 from spaql.paper.audit.groups import KEPT_BEST, grouped, spell
+from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import bootstrap_interval, selection_bias
 from spaql.systems import solved_at
@@ -32,7 +33,7 @@ def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
             | {"solved": count_solved(job.system, group.rewards), "solved_fresh": count_solved(job.system, group.fresh)}
         )
     frame = pd.DataFrame(rows)
-    return frame.sort_values(["system", "algorithm", "iterations", "N"], ignore_index=True)
+    return by_system(frame.sort_values(["system", "algorithm", "iterations", "N"]))
 
 
 def count_solved(system: str, returns: np.ndarray) -> float:

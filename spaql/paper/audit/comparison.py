@@ -8,7 +8,7 @@ import pandas as pd
 from spaql.paper.audit.ablation import RULE_NAMES
 from spaql.paper.audit.groups import BUDGET, KEPT_BEST, Group, grouped, spell
 from spaql.paper.audit.measures import first_crossing, lasting_crossing
-from spaql.paper.frames import histories
+from spaql.paper.frames import by_system, histories
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import (
@@ -94,7 +94,7 @@ def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[flo
                     | {"reached": np.isfinite(needed).mean()}
                     | spell("samples", found)
                 )
-    return pd.DataFrame(rows)
+    return by_system(pd.DataFrame(rows))
 
 
 def agents_needed(cell: pd.DataFrame, algorithm: str, threshold: float, counted: str) -> pd.Series:
@@ -145,7 +145,7 @@ def at_budget(records: Iterable[Record], budget: int = BUDGET) -> pd.DataFrame:
                 | {"iterations": last.iteration.median(), "agents": len(last)}
                 | spell("rewards", bootstrap_interval(last.rewards))
             )
-    return pd.DataFrame(rows)
+    return by_system(pd.DataFrame(rows))
 
 
 def improvement_table(records: Iterable[Record]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.groups import Group, MissingError, grouped, spell
+from spaql.paper.frames import by_system
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import load_stored
@@ -75,7 +76,7 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     order = {name: place for place, name in enumerate((*LEARNERS, *CONTROLS))}
     places = frame.assign(place=frame.control.map(order), which=frame.algorithm.map(order))
-    return frame.loc[places.sort_values(["system", "which", "N", "place"], kind="stable").index].reset_index(drop=True)
+    return by_system(frame.loc[places.sort_values(["system", "which", "N", "place"], kind="stable").index])
 
 
 @functools.cache
@@ -117,4 +118,4 @@ def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
         for cell, group in control_cells(records).items()
         if cell.algorithm == "SPAQL" and cell.control in ("text", "last kept")
     ]
-    return pd.DataFrame(rows).sort_values(["system", "kept", "N"], ignore_index=True)
+    return by_system(pd.DataFrame(rows).sort_values(["system", "kept", "N"]))

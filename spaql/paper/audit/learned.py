@@ -18,6 +18,7 @@ from scipy import stats
 
 from spaql.agent import Agent
 from spaql.compiling import either
+from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Job, seeds
 from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
@@ -250,7 +251,7 @@ def write_learned(store: str | os.PathLike | None = None) -> Path:
 def load_learned(store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:
     """Return a part of the stored file: "rows", one per agent, or "law", one for each group of the study of ξ."""
     path = Path(store or default_store()) / "learned.json"
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part])
+    return by_system(pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part]))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.comparison import COUNTED
 from spaql.paper.audit.judge import EQUALITIES, ORDERS
 from spaql.paper.figures.readings import COLOURS
-from spaql.paper.figures.style import legend_above, name_panel, new_figure, present
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure, present
 from spaql.paper.labels import STYLES, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
 from spaql.paper.tables.table import number
@@ -44,12 +45,13 @@ def forest(frame: pd.DataFrame) -> Figure:
 
     Above are orders, as shares of the difference that the paper's tables give: what is right of zero holds.  Below are
     equalities, in units of the margin: what is inside holds, and what differs leaves out zero.  Filled marks are the
-    text's experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.
+    text's experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.  A claim's
+    name stands above its marks, so that a phone has room for both.
     """
     known = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
     orders, equal = known[known.kind.isin(ORDERS)], known[known.kind.isin(EQUALITIES)]
     figure, grid = new_figure(
-        2, height=0.13 * (len(orders) + len(equal)) + 0.8,
+        2, height=0.19 * (len(orders) + len(equal)) + 0.8,
         gridspec_kw={"height_ratios": [max(1, len(orders)), max(1, len(equal))]},
     )  # fmt: skip
     panels = (
@@ -58,14 +60,17 @@ def forest(frame: pd.DataFrame) -> Figure:
          "distance, the margin is 1"),
     )  # fmt: skip
     for axes, rows, name, columns, unit, words in panels:
+        across = axes.get_yaxis_transform()
         for place, (at, row) in enumerate(rows.iterrows()):
-            for before, shift, filled in (("", -0.14, True), ("run_", 0.2, False)):
+            axes.text(0.005, place - 0.28, claim_label(row.statement), transform=across, va="center", fontsize=FONT)
+            axes.axhline(place - 0.5, color="#e6e6e6", linewidth=0.8, zorder=0.5)
+            for before, shift, filled in (("", 0.08, True), ("run_", 0.3, False)):
                 if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
                     shown = Interval(*(row[f"{before}{column}"] / unit[at] for column in columns))
                     draw_claim(axes, shown, place + shift, row[f"{before}verdict"], filled)
         axes.axvline(0, color="#555555", linewidth=1, zorder=1)
-        axes.set_yticks(range(len(rows)), [claim_label(text) for text in rows.statement], fontsize=9)
-        axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=words)
+        axes.set(ylim=(len(rows) - 0.4, -0.6), yticks=[], xlabel=words)
+        axes.spines["left"].set_visible(False)
         axes.grid(visible=False, axis="y")
         name_panel(axes, name)
     grid[0, 0].axvline(1, color="#555555", linewidth=1, linestyle=":", zorder=1)  # the paper's
@@ -97,8 +102,11 @@ def bias(frame: pd.DataFrame) -> Figure:
     """Show what is reported and what the same policy earns afresh, one row per algorithm, system and N."""
     families = frame.system.map(system_name)
     names = list(dict.fromkeys(families))
-    figure, grid = new_figure(1, len(names), height=0.34 * len(frame) / 1.6 + 1.2)
-    for axes, name in zip(grid[0], names, strict=True):
+    counts = [int((families == name).sum()) for name in names]
+    figure, grid = new_figure(
+        len(names), height=0.32 * len(frame) / len(names) + 0.8, gridspec_kw={"height_ratios": counts}
+    )
+    for axes, name in zip(grid[:, 0], names, strict=True):
         rows = frame[families == name].reset_index(drop=True)
         for place, row in rows.iterrows():
             colour = STYLES[row.algorithm].colour
@@ -109,11 +117,13 @@ def bias(frame: pd.DataFrame) -> Figure:
                 axes.errorbar(row[column], y, xerr=bars, color=colour, marker=STYLES[row.algorithm].marker, ms=6,
                               mfc=face, capsize=2, zorder=3)  # fmt: skip
         kinds = [", ".join(filter(None, (row.algorithm, variant(row.system)))) for row in rows.itertuples()]
-        labels = [f"{kind}\nN = {count}" for kind, count in zip(kinds, rows.N, strict=True)]
-        axes.set_yticks(range(len(rows)), labels, fontsize=8.5)
-        axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel="cumulative reward")
+        labels = [f"{kind}, N = {count}" for kind, count in zip(kinds, rows.N, strict=True)]
+        axes.set_yticks(range(len(rows)), labels)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.set(ylim=(len(rows) - 0.5, -0.5))
         axes.grid(visible=False, axis="y")
         name_panel(axes, name)
+    grid[-1, 0].set_xlabel("cumulative reward")
     for face, label in (("white", "reported: best mean so far"), ("#555555", "the same policy, fresh episodes")):
         grid[0, 0].plot([], [], color="#555555", marker="o", mfc=face, linestyle="", label=label)
     legend_above(figure, grid[0, 0])
@@ -219,15 +229,16 @@ def improvement(frame: pd.DataFrame, quantity: str = "fresh") -> Figure:
     rows = frame[frame.quantity == quantity]
     systems = list(dict.fromkeys(rows.system))
     most = rows.groupby("system").size().max()
-    figure, grid = new_figure(1, len(systems), height=0.24 * most + 0.6)
-    for axes, system in zip(grid[0], systems, strict=True):
+    figure, grid = new_figure(len(systems), height=0.26 * most + 0.6, sharex=True)
+    for axes, system in zip(grid[:, 0], systems, strict=True):
         here = rows[rows.system == system].reset_index(drop=True)
         y = np.arange(len(here))
         bars = [here.probability - here.probability_low, here.probability_high - here.probability]
         axes.axvline(0.5, color="#555555", linewidth=1)
         axes.errorbar(here.probability, y, xerr=bars, color="#333333", marker="o", ms=4, linestyle="", capsize=2)
-        axes.set_yticks(y, [f"{row.first} > {row.second}" for row in here.itertuples()], fontsize=8)
-        axes.set(xlim=(-0.02, 1.02), ylim=(len(here) - 0.5, -0.5), xlabel="probability of improvement")
+        axes.set_yticks(y, [f"{row.first} > {row.second}" for row in here.itertuples()])
+        axes.set(xlim=(-0.02, 1.02), ylim=(len(here) - 0.5, -0.5))
         axes.grid(visible=False, axis="y")
         name_panel(axes, title(system))
+    grid[-1, 0].set_xlabel("probability of improvement")
     return figure

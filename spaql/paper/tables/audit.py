@@ -8,6 +8,7 @@ import pandas as pd
 from spaql.paper.audit.ablation import CELL
 from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
+from spaql.paper.frames import by_system
 from spaql.paper.tables.table import Table, badge, between, bracketed, number, p_value, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.systems import title
@@ -170,12 +171,13 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how many samples it takes to reach thresholds, training alone and everything counted."""
     rows = []
     able = set(frame[frame.reached > 0].algorithm)  # AQL reaches none of them
-    for (system, threshold, algorithm), cell in frame.groupby(["system", "threshold", "algorithm"]):
+    rising = by_system(frame.sort_values("threshold", kind="stable"))
+    for (system, threshold, algorithm), cell in rising.groupby(["system", "threshold", "algorithm"], sort=False):
         if algorithm not in able:
             continue
         counted = {row.counted: interval_of(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "reward": number(threshold, 0), "algorithm": algorithm}
+            {"system": title(system), "algorithm": algorithm, "reward": number(threshold, 0)}
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
             | {"samples of training": counted["training"], "all samples": counted["all"]}
         )

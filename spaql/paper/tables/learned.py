@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
+from spaql.paper.frames import by_system
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.audit import interval_of
@@ -19,7 +20,7 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
         rows.append(
-            {"change": control, "system": title(system), "algorithm": algorithm}
+            {"system": title(system), "algorithm": algorithm, "change": control}
             | {"reported": number(both["rewards"].changed, 0)}
             | {"fresh": interval_of(fresh, "changed", 0)}
             | {"difference": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
@@ -49,8 +50,8 @@ def percent(row: pd.Series) -> str:
 def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     """Return the rows of each system and algorithm, in the book's order."""
     places = {name: place for place, name in enumerate(LEARNERS)}
-    groups = frame.groupby(["system", "algorithm"], sort=False)
-    return sorted(((key, rows) for key, rows in groups), key=lambda group: (group[0][0], places[group[0][1]]))
+    groups = by_system(frame.sort_values("algorithm", key=lambda names: names.map(places), kind="stable"))
+    return list(groups.groupby(["system", "algorithm"], sort=False))
 
 
 def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) -> Table:
