@@ -116,6 +116,42 @@ def test_no_table_is_cut_on_a_desktop(page):
 
 
 @in_browser
+def test_on_a_phone_no_formula_is_cut_and_names_stay_beside_their_numbers(page):
+    page.set_viewport_size(PHONE)
+    page.evaluate("window.MathJax?.startup?.promise")
+    cut = page.evaluate(
+        """() => new Promise(later => setTimeout(later, 200)).then(() => [...document.querySelectorAll('article .math')]
+            .filter(box => box.offsetParent && getComputedStyle(box).overflowX === 'hidden')
+            .map(box => [box.textContent, (box.querySelector('mjx-container')?.offsetWidth || 0) - box.clientWidth])
+            .filter(([, more]) => more > 1))"""
+    )
+    assert cut == []
+    lost = page.evaluate(
+        """() => [...document.querySelectorAll('article table.numbers, article table.words:not(.filtered)')]
+            .filter(table => table.offsetParent && table.rows.length > 1).map(table => {
+                const around = table.closest('.pst-scrollable-table-container'), cell = table.rows[1].cells[0];
+                const before = cell.getBoundingClientRect().left;
+                around.scrollLeft = 10000;
+                const moved = before - cell.getBoundingClientRect().left;
+                around.scrollLeft = 0;
+                return [table.id, moved];
+            }).filter(([, moved]) => moved > 3)"""
+    )
+    assert lost == []
+
+
+@in_browser
+def test_on_a_phone_both_names_of_a_row_stay_and_long_lists_of_claims_fit(visit):
+    page = visit("notebooks/06_audit.html")
+    kept = page.evaluate("[...document.querySelector('#tab-samples tbody tr').cells].map(cell => cell.className)")
+    assert [name.split()[-1] for name in kept[:2]] == ["key", "key"]
+    assert "key" not in kept[-1]
+    for name, table in (("book/claims", "tab-verdicts"), ("notebooks/10_other_systems", "tab-generality-cells")):
+        page = visit(f"{name}.html")
+        assert page.evaluate(f"document.getElementById('{table}').scrollWidth") <= 360
+
+
+@in_browser
 def test_a_page_weighs_less_than_a_megabyte_and_a_half(page):
     """Its own files: without figures, MathJax, which only pages with formulas load, and the explorer's policies."""
     files = page.evaluate(
