@@ -15,6 +15,7 @@ from spaql.paper.figures.style import FONT, label_column, legend_above, name_pan
 from spaql.paper.labels import OTHERS, STYLES
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import SB3
+from spaql.paper.tables.table import listed
 from spaql.systems import title
 
 ENLARGED = {"Pendulum-v1": (-300, -130), "CartPole-v0": (190, 200)}  # where the best end
@@ -38,7 +39,8 @@ def sample_curves(records: Iterable[Record]) -> Figure:
                 curve_by_samples(axes, algorithm, group)
         axes.axhline(LEVELS[system][2], color="#888888", linewidth=0.8, zorder=1)
         axes.set(xscale="log", xlim=(1000, None), ylabel="" if column else "reward")
-        name_panel(axes, title(system))
+        rivals = [name for name in names if column and name != AHEAD and name in axes.get_legend_handles_labels()[1]]
+        name_panel(axes, title(system) + (f": {listed(sorted(rivals))}" if rivals else ""))
     figure.supxlabel("samples, all that the algorithm needs", fontsize=FONT)
     legend_above(figure, *grid[0], *grid[-1])
     return figure
