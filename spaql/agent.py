@@ -55,6 +55,7 @@ SLICE = 5000  # rollouts of a compiled evaluation between two such checks
 MOST_ROOTS = 10**6  # time steps that AQL can have a partition for
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
+GLANCE = 2.0  # seconds of learning between two looks of a progress bar at fresh episodes of the agent kept
 CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/16 of the range of every variable
 
 
@@ -161,6 +162,7 @@ class Agent:
         self._calling = 0  # the thread in which a callback runs
         self._played = 0
         self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
+        self._glanced = 0.0  # when a progress bar last looked at fresh episodes
         # What a user should be told once: that nothing but the paper's horizon ends episodes, and what is seen.
         self._unlimited = horizon is None and episode_limit(self.env) is None
         self._look, self._told = FIRST_LOOK, not self._evaluates_first
@@ -288,6 +290,7 @@ class Agent:
             where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
             raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
         try:
+            self._glanced = time.perf_counter()
             first = max(0, int(self._status["iteration"][0]))
             self._backup = backup = self._state()
             self._history = joined(self._history[:first], records(iterations, HISTORY))
@@ -342,7 +345,7 @@ class Agent:
                     self._reevaluate(N, hooks.reevaluations)
                 self._backup = check_finite(self._state())
                 self._report(bar, first)
-                self._look_around()
+                self._look_around(N)
                 if self._status["iteration"][0] > first and self._stops(hooks):
                     return
             check_interrupts()
@@ -360,7 +363,8 @@ class Agent:
         """Call the callbacks; return whether one of them, or a reward, ends the learning."""
         self._calling = threading.get_ident()
         try:
-            stopped = [callback(self) is False for callback in hooks.callbacks]
+            answers = [callback(self) for callback in hooks.callbacks]
+            stopped = [isinstance(answer, (bool, np.bool_)) and not answer for answer in answers]
         finally:
             self._calling = 0
         return any(stopped) or (hooks.stop_at is not None and self.history.rewards[-1] >= hooks.stop_at)
@@ -381,19 +385,16 @@ class Agent:
         else:
             self._status["evaluation_steps"] += steps.sum()
 
-    def _look_around(self) -> None:
+    def _look_around(self, N: int) -> None:
         """Warn, once each, if only the paper's horizon ends episodes, and if nearly all that is seen is one state."""
         done = max(0, int(self._status["iteration"][0]))
-        if self._unlimited and (self._history["steps"][:done] >= self._learner.H).any():
-            self._unlimited = False
-            warnings.warn(
-                f"an episode has come to {self._learner.H} steps, the paper's horizon, and ends there: the environment "
-                "declares no limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit (this is said once)",
-                stacklevel=4,
-            )
+        longest = self._history["steps"][:done].max(initial=0)
+        if N:  # of rollouts only the mean length is known; the first entry has those before learning, too
+            longest = max(longest, self._history["evaluation_steps"][1:done].max(initial=0) / N / 0.9)
+        self._say_if_cut(longest, 5)
         if not self._told and done >= self._look:
             self._look = 2 * done
-            self._told = crowded_depth(self._trainee) >= CROWDED
+            self._told = self._crowded()
             if self._told:
                 warnings.warn(
                     "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent "
@@ -401,6 +402,20 @@ class Agent:
                     "(this is said once)",
                     stacklevel=4,
                 )
+
+    def _say_if_cut(self, longest: float, level: int) -> None:
+        """Warn, once, if episodes so long run into the paper's horizon, and nothing else would have ended them."""
+        if self._unlimited and longest >= self._learner.H:
+            self._unlimited = False
+            warnings.warn(
+                f"episodes come to {self._learner.H} steps, the paper's horizon, and end there: the environment "
+                "declares no limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit (this is said once)",
+                stacklevel=level,
+            )
+
+    def _crowded(self) -> bool:
+        """Return whether nearly all observations so far may lie in one small cell."""
+        return crowded_depth(self._trainee) >= CROWDED
 
     def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
         """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
@@ -452,6 +467,7 @@ class Agent:
                 starts = world.starts(episodes)
                 world.call(rollouts, starts, kept, self._learner, bool(deterministic), rng, rewards, steps)
         self._fresh = len(self.history), episodes, float(rewards.mean())
+        self._say_if_cut(int(steps.max()), 3)
         return np.stack((rewards, steps)) if lengths else rewards
 
     def _make_world(self, env_seed: int) -> CompiledWorld | InterpretedWorld:
@@ -493,7 +509,14 @@ class Agent:
         done = int(self._status["iteration"][0])
         if done > first:
             row = self._history[done - 1]
-            bar.set_postfix({"reward": f"{row['rewards']:.1f}", "arms": int(row["arms"])}, refresh=False)
+            shown = {"best" if self._keeps_best else "reward": f"{row['rewards']:.1f}"}
+            if self._keeps_best and self.compiled and not bar.disable:  # the best of many means is partly luck
+                if time.perf_counter() - self._glanced > GLANCE:
+                    self.evaluate(50, seed=done)
+                    self._glanced = time.perf_counter()
+                if self._fresh:
+                    shown["fresh"] = f"{self._fresh[2]:.1f}"
+            bar.set_postfix(shown | {"arms": str(row["arms"])}, refresh=False)
             bar.update(done - first - bar.n)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from spaql import rules
-from spaql.agent import MOST_ITERATIONS, Agent, Callback, Shared, State
+from spaql.agent import CROWDED, MOST_ITERATIONS, Agent, Callback, Shared, State
 from spaql.checks import check_integer, check_number
 from spaql.memory import LEAST, with_room
 from spaql.replay import (
@@ -233,6 +233,12 @@ class SPAQLR(Agent):
         ranks = self._rng.random(len(choices))
         first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
         self._trainee = self._best = refine_to(first, given["depths"][0], discrete, self._rng)
+        self._told = False  # there is one partition for all steps, and a memory that says what was seen
+
+    def _crowded(self) -> bool:
+        seen = self._memory.x[: self._memory.counts[TAKEN]]
+        cells = np.floor((seen + 1.0) * 2.0 ** (CROWDED - 1)).clip(0, 2**CROWDED - 1)
+        return bool(np.unique(cells, axis=0, return_counts=True)[1].max() >= 0.99 * len(seen))
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, or say what is wrong with them."""

@@ -1,10 +1,26 @@
 """Checks of numbers and seeds that users give, with errors that say what was expected."""
 
+import keyword
 import math
 import numbers
 from typing import Any
 
 import numpy as np
+
+C_KEYWORDS = (
+    *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
+    *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
+    *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+)
+
+
+def check_name(what: str, name: Any) -> str:
+    """Return a name that exported Python and C can have, or say what is wrong with it."""
+    fits = isinstance(name, str) and name.isidentifier() and name.isascii()
+    if not fits or keyword.iskeyword(name) or name in C_KEYWORDS:
+        raise ValueError(f"{what} must be a name that programs in Python and C can have, as x_dot, not {name!r}")
+    return name
+
 
 MOST = 10**9  # of anything that is counted, unless said otherwise: more would take years, or all memory
 

@@ -24,10 +24,10 @@ function markWide() {
 // The columns at the left that name a row stay in sight together, as far as they leave room for the others.  They
 // overlap a little, lest what passes below them shows between them.
 function keepNames() {
-  for (const table of document.querySelectorAll(".bd-article table.numbers, .bd-article table.words:not(.filtered)")) {
+  for (const table of document.querySelectorAll(".bd-article table.table:not(.filtered)")) {
     const room = 0.65 * (table.closest(".pst-scrollable-table-container") || table).clientWidth;
     const widths = [...(table.tHead?.rows[0].cells || [])].map((head) => (head.matches(".text-left") ? head.offsetWidth : room));
-    let left = 0;
+    let left = 0, last = 0;
     for (const [column, width] of widths.entries()) {
       const kept = column === 0 || (left + width <= room && table.matches(".numbers"));
       for (const row of table.rows) {
@@ -35,7 +35,9 @@ function keepNames() {
         row.cells[column]?.style.setProperty("left", kept ? `${left - 4 * column - 2}px` : "");
       }
       left = kept ? left + width : room;
+      last = kept ? column : last;
     }
+    for (const row of table.rows) [...row.cells].forEach((cell, column) => cell.classList.toggle("edge", column === last));
   }
 }
 
@@ -44,9 +46,11 @@ function fitFormulas() {
   for (const box of document.querySelectorAll(".bd-article .math")) {
     const formula = box.querySelector("mjx-container");
     box.style.fontSize = "";
-    const needed = formula ? Math.max(formula.offsetWidth, formula.matches("[display]") ? formula.scrollWidth : 0) : 0;
-    if (needed > box.clientWidth && box.clientWidth) {
-      const smaller = Math.max(0.65, (0.98 * box.clientWidth) / needed);
+    const display = formula?.matches("[display]");  // beside which its number may stand
+    const room = display ? formula.clientWidth : box.clientWidth;
+    const needed = display ? formula.scrollWidth : formula?.offsetWidth;
+    if (room && needed > room) {
+      const smaller = Math.max(0.6, (0.96 * room) / needed);
       box.style.fontSize = `${smaller * parseFloat(getComputedStyle(box).fontSize)}px`;
     }
   }

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 
 from spaql.agent import Shared
+from spaql.algorithms import SPAQLR
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
@@ -781,9 +782,10 @@ def has_reference(system: str) -> bool:
 @functools.cache
 def parameters_of(algorithm: str) -> tuple[str, ...]:
     """Return the names of the parameters of an algorithm that a grid does not set by itself."""
-    if algorithm not in ALGORITHMS:
+    made_by = {"SPAQL-R": SPAQLR}.get(algorithm) or ALGORITHMS.get(algorithm)
+    if made_by is None:
         return ()
-    own = inspect.signature(ALGORITHMS[algorithm]).parameters
+    own = inspect.signature(made_by).parameters
     return tuple(name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID)
 
 
@@ -812,7 +814,8 @@ def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], .
     if algorithm == "SPAQL-TS" and "reference" not in dict(parameters) and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and {system} has none: give reference=[...]")
     if parameters:
-        make_agent(algorithm, system, 0.0, **dict(parameters))
+        others = dict(parameters)
+        _ = SPAQLR(system, **others) if algorithm == "SPAQL-R" else make_agent(algorithm, system, 0.0, **others)
     if algorithm in provenance.TRPO:
         if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
             raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")

@@ -1,9 +1,9 @@
 """Decision trees as text, as sentences, and for Graphviz, Python and C."""
 
-import keyword
 import sys
 from collections.abc import Iterator
 
+from spaql.checks import check_name
 from spaql.policies.tree import LEAF, Tree
 
 
@@ -119,8 +119,7 @@ def _body(tree: Tree, name: str, forms: dict[str, str]) -> list[str]:
     Thresholds and actions are written with as many digits as it takes to read the same numbers back, but those too
     small for a processor's usual numbers as 0: some processors take them for it anyway.
     """
-    if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
-        raise ValueError(f"name must be a name for a function, not {name!r}")
+    check_name("name", name)
     if tree.low.shape[1] > 1:
         raise ValueError("a function returns one number; this tree has actions of more dimensions")
     if tree.depth > 90:

@@ -5,13 +5,14 @@ state goes left if its variable is *below* the threshold, not at it, since a sta
 to its upper side.
 """
 
-import keyword
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spaql.checks import check_name
 from spaql.compiling import entry, inlined
 from spaql.spaces import Space, to_box
 from spaql.systems import Variable, space_of, system_of
@@ -69,12 +70,13 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
 
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
     """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
-    given = dict(env.metadata.get(kind) or dict.fromkeys(plain, ""))
+    given = env.metadata.get(kind) or dict.fromkeys(plain, "")
+    if not isinstance(given, Mapping):
+        raise ValueError(f"the metadata's {kind} must be names with their units, as {{'x': 'm'}}, not {given!r}")
     if len(given) != len(plain):
         raise ValueError(f"the metadata name {len(given)} {kind} ({', '.join(given)}), expected {len(plain)}")
-    for name in given:  # of a variable in exported Python and C
-        if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
-            raise ValueError(f"the name of a variable must be one that programs can have, not {name!r}")
+    for name in given:
+        check_name("a variable", name)
     return tuple(Variable(name, unit=unit) for name, unit in given.items())
 
 

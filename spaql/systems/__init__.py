@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from spaql.checks import check_integer, check_number
+from spaql.checks import check_integer, check_name, check_number
 from spaql.compiling import INLINED, machine_code
 from spaql.spaces import Space, make_space, standardise
 
@@ -146,6 +146,8 @@ def register(system: System) -> System:
     Registering another system for the same environments replaces the first, with constants of a class of its own: what
     is compiled already for a class stays as it is.
     """
+    for variable in (*system.state, *system.observed, system.action):
+        check_name(f"a variable of {system.name}", variable.name)
     for known in list(REGISTRY.values()):
         if set(known.originals) & set(system.originals):
             del REGISTRY[known.constants]
@@ -437,9 +439,29 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
     constants = system.describe(env)
     if constants is None:
         return None
+    check_shapes(system, constants, env)
     scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
     scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
     return CompiledWorld(constants, space, seed, raw_first, scale, shift)
+
+
+def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
+    """Say if the functions of a system do not fit together: machine code would read and write beyond its arrays."""
+    if len(system.observed) != env.observation_space.shape[0]:
+        raise ValueError(
+            f"{system.name} names {len(system.observed)} observed variables, and its environment shows "
+            f"{env.observation_space.shape[0]}"
+        )
+    (start,) = system.draw_starts(constants, np.random.default_rng(0), 1)
+    state, observation = blank_state(constants), np.zeros(len(system.observed))
+    try:
+        system.begin(constants, start, state)
+        system.observe(constants, state, observation)
+    except IndexError as error:
+        raise ValueError(
+            f"{system.name} does not fit together: draw_starts gives {np.size(start)} numbers for an episode, the "
+            f"state has {len(state)} and the observation {len(observation)}, and begin or observe uses more ({error})"
+        ) from error
 
 
 def twin_of(env: gym.Env) -> System | None:

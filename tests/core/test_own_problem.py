@@ -3,6 +3,7 @@
 import csv
 import logging
 import pickle
+import re
 import threading
 import warnings
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, systems
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, systems
 from spaql.hooks import checkpoint, log_csv
 from spaql.partition import crowded_depth
 from spaql.policies import evaluate, export_c, export_python, simplify
@@ -68,13 +69,23 @@ def test_the_horizon_is_the_environments_own_limit():
 
 def test_where_nothing_but_the_papers_horizon_ends_an_episode_it_is_said_once():
     agent = room(env=Room())
-    with pytest.warns(UserWarning, match="an episode has come to 200 steps, the paper's horizon.*Give horizon="):
+    with pytest.warns(UserWarning, match="episodes come to 200 steps, the paper's horizon.*Give horizon="):
         agent.learn(1, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         agent.learn(1, 1)
         room(env=Room(), horizon=200).learn(1, 1)  # which was asked for
         room(env=limited(200)).learn(1, 1)
+
+
+@same_sines
+def test_rollouts_that_run_into_the_papers_horizon_are_said_too():
+    endless = gym.make("CartPole-v1").unwrapped
+    with pytest.warns(UserWarning, match="episodes come to 200 steps"):
+        agent = SPAQL(endless, xi=0, seed=0).learn(500, 20)
+    assert agent.history.steps.max() < 200  # of those that it learnt from none did
+    with pytest.warns(UserWarning, match="episodes come to 200 steps"):
+        Random(Room(), seed=0).evaluate(1)
 
 
 def test_evaluation_returns_lengths_too():
@@ -146,6 +157,11 @@ def test_a_callback_sees_every_iteration_may_evaluate_and_stop_and_changes_no_nu
         rows = list(csv.DictReader(file))
     assert [int(row["iteration"]) for row in rows] == list(range(1, 13))
     assert [float(row["rewards"]) for row in rows] == whole.rewards[:12].tolist()
+
+
+def test_a_comparison_of_numpys_stops_learning_too():
+    assert len(room().learn(5, 2, callback=lambda agent: np.float64(len(agent.history)) < 2).history) == 2
+    assert len(room().learn(3, 2, callback=lambda agent: 0).history) == 3  # no answer to whether it goes on
 
 
 def test_learning_stops_at_a_reward():
@@ -231,6 +247,15 @@ def test_what_is_shown_of_an_agent_has_the_fresh_mean_beside_the_best():
     assert "fresh" not in repr(agent)  # it is another agent now
 
 
+@pytest.mark.slow
+def test_a_bar_has_the_fresh_mean_beside_the_best_and_changes_no_number(monkeypatch, capsys):
+    monkeypatch.setattr("spaql.agent.GLANCE", -1.0)
+    shown, silent = (SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 5, progress_bar=bar) for bar in (True, False))
+    assert re.search(r"best=[\d.]+, fresh=[\d.]+, arms=\d+", capsys.readouterr().err)
+    assert np.array_equal(shown.history, silent.history)
+    assert np.array_equal(shown.learn(5, 5).history, silent.learn(5, 5).history)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Observations
 
@@ -239,6 +264,8 @@ def test_what_is_shown_of_an_agent_has_the_fresh_mean_beside_the_best():
 def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path):
     with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
         blind = SPAQL(limited(200), xi=1, seed=0).learn(20, 2)
+    with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
+        SPAQLR(limited(200), seed=0, replays=1).learn(20)
     random = Random(limited(200), seed=0).evaluate(100, seed=1).mean()
     assert abs(blind.evaluate(100, seed=1).mean() - random) < 0.5 * abs(random)
     with warnings.catch_warnings():
@@ -256,6 +283,7 @@ def test_the_systems_of_the_paper_are_no_single_state():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             agent = SPAQL(system, xi=4, seed=0).learn(300, 2)
+            SPAQLR(system, seed=0).learn(samples=10_000)
         assert crowded_depth(agent._trainee) < 4
 
 
@@ -300,7 +328,12 @@ def test_names_and_units_of_ones_own_variables_are_shown():
     ("metadata", "says"),
     [
         ({"observations": {"air": "K", "wall": "K"}}, "the metadata name 2 observations .* expected 1"),
-        ({"observations": {"air temperature": "K"}}, "must be one that programs can have, not 'air temperature'"),
+        (
+            {"observations": {"air temperature": "K"}},
+            "must be a name that programs .* not 'air temperature'",
+        ),
+        ({"observations": {"double": "K"}}, "must be a name that programs .* not 'double'"),
+        ({"observations": ["air"]}, "observations must be names with their units"),
         ({"choices": (1.0,)}, "choices must be 3 numbers"),
     ],
 )

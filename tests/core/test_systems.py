@@ -1,5 +1,6 @@
 """The compiled systems against Gymnasium's own, bit for bit, and the map to the standard space against the paper."""
 
+import dataclasses
 import math
 import warnings
 
@@ -11,11 +12,15 @@ from gymnasium import spaces
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import (
     REGISTRY,
+    Variable,
     begin,
+    check_shapes,
     compiled_world,
     make_env,
+    mountain_car,
     move,
     observe,
+    register,
     space_of,
 )
 from spaql.systems.arithmetic import principal, square, square32
@@ -28,6 +33,22 @@ FULL = ("Pendulum-v1", "CartPole-v0", "MountainCar-v0", "MountainCarContinuous-v
 IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
+
+
+def test_a_system_whose_functions_do_not_fit_together_is_refused():
+    env = make_env("MountainCar-v0")
+    constants = mountain_car.SYSTEM.describe(env)
+    for change, says in (
+        ({"draw_starts": lambda constants, rng, episodes: np.zeros((episodes, 0))}, "draw_starts gives 0 numbers"),
+        ({"observed": mountain_car.STATE[:1]}, "names 1 observed variables, and its environment shows 2"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            check_shapes(dataclasses.replace(mountain_car.SYSTEM, **change), constants, env)
+    for name in ("heading error", "double", "lambda"):
+        wrong = dataclasses.replace(mountain_car.SYSTEM, action=Variable(name))
+        with pytest.raises(ValueError, match=f"a variable of MountainCar must be a name that programs .* not '{name}'"):
+            register(wrong)
+    assert REGISTRY[type(constants)] is mountain_car.SYSTEM
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from spaql.paper.audit import judge
 from spaql.paper.book import rerun
 from spaql.paper.cli import main
 from spaql.paper.runs import provenance, runner
+from spaql.paper.runs.checkpoints import untrained_repaired
 from spaql.paper.runs.job import Job, compute
 from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.store import load_record, record_path, save_record
@@ -53,6 +54,31 @@ def test_parameters_are_part_of_what_is_stored(tmp_path):
     assert Job.parse(json.loads(job.identity())) == job
     plain = Job("SPAQL", "CartPole-v0", 1.0, 2, 1, 0, 0)
     assert "parameters" not in plain.identity()  # what is stored without them stays what it is
+
+
+def test_a_grid_of_spaqlr_takes_its_parameters():
+    (job,) = make_jobs(["SPAQL-R"], [limited], [1], 1, 1, 1, bounds=[(270, 320)], actions=5, replays=2)
+    agent = untrained_repaired(job)
+    assert agent.parameters["bounds"] == [[270.0, 320.0]]
+    assert (agent.parameters["actions"], agent.parameters["replays"]) == (5, 2)
+
+
+def test_without_torch_nothing_is_computed_for_a_notebook_that_would_need_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(runner.importlib.util, "find_spec", lambda name: None)
+    jobs = make_jobs(["Random", "TRPO"], ["CartPole-v0"], [0], 1, 1, 1, seed=987)
+    with pytest.raises(ImportError, match="TRPO with these parameters are not stored.*Nothing was computed"):
+        run(jobs, store=tmp_path)
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_runs_that_begin_at_the_same_moment_have_files_of_their_own(tmp_path):
+    path = provenance.repository() / "notebooks" / "02_pendulum.ipynb"
+    files = [rerun.own_output(path) for _ in range(3)]
+    assert len(set(files)) == 3
+    for file in files:
+        rerun.unfinished(file).unlink()
+    with pytest.raises(rerun.Refused, match="is a folder: give the file to write"):
+        rerun.run_notebook(str(path), {}, output=tmp_path)
 
 
 def in_main():

@@ -1,6 +1,7 @@
 """`spaql run`: papermill with its parameters checked first."""
 
 import ast
+import contextlib
 import datetime
 import itertools
 import logging
@@ -167,6 +168,8 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
     """
     path = find_notebook(name)
     check_kernel(path)
+    if output is not None and output.is_dir():
+        raise Refused(f"{output} is a folder: give the file to write, as {output / path.name}")
     parameters = check_parameters(path, (scale_parameters(path, scale) if scale != "paper" else {}) | given)
     declared = declared_parameters(path)
     different = [
@@ -181,7 +184,7 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
         print(f"{path.stem} with the parameters of the published run")
     output = output or own_output(path)
     output.parent.mkdir(parents=True, exist_ok=True)
-    failed = output.with_stem(f"{output.stem}-failed")  # until it is complete
+    failed = unfinished(output)
     try:
         papermill.execute_notebook(
             str(path), str(failed), parameters, cwd=str(path.parent), progress_bar=True, stderr_file=sys.stderr
@@ -195,8 +198,20 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
 
 
 def own_output(path: Path) -> Path:
-    """Return a file that no run has written, for the executed notebook."""
+    """Return a file for the executed notebook that no other run writes, also none that begins at the same moment."""
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H%M%S")
     folder = (repository() or Path()) / "_build" / "runs"
     names = itertools.chain([""], (f"-{i}" for i in itertools.count(2)))
-    return next(file for name in names if not (file := folder / f"{path.stem}-{now}{name}.ipynb").exists())
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        file = folder / f"{path.stem}-{now}{name}.ipynb"
+        with contextlib.suppress(FileExistsError):
+            if not file.exists():
+                unfinished(file).touch(exist_ok=False)  # from now on it is ours
+                return file
+    raise AssertionError("there are always more names")
+
+
+def unfinished(output: Path) -> Path:
+    """Return the file that holds an executed notebook until it is complete."""
+    return output.with_stem(f"{output.stem}-failed")

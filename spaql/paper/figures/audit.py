@@ -62,9 +62,10 @@ def forest(frame: pd.DataFrame) -> Figure:
     for axes, rows, name, columns, unit, words in panels:
         across = axes.get_yaxis_transform()
         for place, (at, row) in enumerate(rows.iterrows()):
-            axes.text(0.005, place - 0.28, claim_label(row.statement), transform=across, va="center", fontsize=FONT)
-            axes.axhline(place - 0.5, color="#e6e6e6", linewidth=0.8, zorder=0.5)
-            for before, shift, filled in (("", 0.08, True), ("run_", 0.3, False)):
+            axes.text(0.005, place - 0.28, claim_label(row.statement), transform=across, va="center", fontsize=FONT,
+                      bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.6})  # fmt: skip
+            axes.axhline(place - 0.5, color="#bbbbbb", linewidth=0.8, zorder=0.5)
+            for before, shift, filled in (("", 0.06, True), ("run_", 0.26, False)):
                 if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
                     shown = Interval(*(row[f"{before}{column}"] / unit[at] for column in columns))
                     draw_claim(axes, shown, place + shift, row[f"{before}verdict"], filled)

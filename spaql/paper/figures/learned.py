@@ -66,7 +66,7 @@ def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
         counts = sorted(set(frame[frame.system == system].N))
         axes.set_xticks(counts, list(map(str, counts)))
         axes.minorticks_off()
-        name_panel(axes, title(system))
+        name_panel(axes, title(system).replace(", ", ",\n"))
     grid[0, 0].set_ylabel("reward on fresh episodes")
     figure.supxlabel("rollouts after each iteration (N)", fontsize=FONT)
     legend_above(figure, grid[0, 0])

@@ -13,7 +13,7 @@ from spaql.rules import HISTORY
 
 def untrained_repaired(job: Job) -> SPAQLR:
     """Return the agent of a job before it learns."""
-    return SPAQLR(job.system, seed=seeds(job)[0], **REPAIRED[job.algorithm])
+    return SPAQLR(job.system, seed=seeds(job)[0], **REPAIRED[job.algorithm] | dict(job.parameters))
 
 
 def compute_checkpoints(job: Job) -> Record:

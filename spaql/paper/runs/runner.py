@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import functools
+import importlib.util
 import logging
 import os
 from collections import Counter
@@ -135,6 +136,8 @@ def run(
     records, missing = load_stored(wanted, store)
     records |= published
     if missing:
+        if scheduler is None:
+            refuse_without_torch(missing)
         say_if_long(missing, workers or os.cpu_count() or 1, scheduler)
         bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
         with bar:
@@ -149,6 +152,16 @@ def run(
                 records[record.job] = record
                 bar.update(effort(record.job))
     return [records[job] for job in jobs]
+
+
+def refuse_without_torch(missing: list[Job]) -> None:
+    """Raise an error if some of these agents have networks and nothing can train them, before any other is computed."""
+    names = sorted({job.algorithm for job in missing} & set(provenance.NETWORKS))
+    if names and not all(map(importlib.util.find_spec, ("torch", "sb3_contrib"))):
+        raise ImportError(
+            f"{' and '.join(names)} with these parameters are not stored, and training them needs sb3-contrib and "
+            "torch (pip install 'spaql[trpo]'; the README says how to do without CUDA).  Nothing was computed"
+        )
 
 
 # Seconds that an iteration of TRPO took where the stored agents were computed, with its share of the evaluation.
