@@ -76,7 +76,6 @@ class Checkpointed:
 
     cells: Mapping[tuple[str, str], int]  # by algorithm and system: for how many iterations
     agents: int
-    fewer: Mapping[str, int] = dataclasses.field(default_factory=dict)  # at most so many of some algorithms
     iterations: int = 100  # at most
     evaluations: int = 100  # fresh episodes at each checkpoint
     fresh: int = FRESH
@@ -185,7 +184,6 @@ VARIANT_RUNS = Checkpointed(  # with one repair taken back, as a fixed grid, or 
 SB3_RUNS = Checkpointed(  # for as many samples as rl-baselines3-zoo gives them
     cells={cell: samples // CHECKPOINT for cell, samples in SB3_SAMPLES.items()},
     agents=20,
-    fewer={"SAC": 20, "DQN": 14, "PPO": 5},  # what is stored so far: they take five to eleven minutes each
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -539,8 +537,8 @@ def checkpointed_jobs(plan: Checkpointed, seed: int) -> list[Job]:
     """Return the agents of a study with checkpoints, cell by cell."""
     jobs = []
     for (algorithm, system), most in plan.cells.items():
-        iterations, agents = min(most, plan.iterations), min(plan.agents, plan.fewer.get(algorithm, plan.agents))
-        jobs += make_jobs([algorithm], [system], [0], agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
+        iterations = min(most, plan.iterations)
+        jobs += make_jobs([algorithm], [system], [0], plan.agents, iterations, plan.evaluations, seed, fresh=plan.fresh)
     return jobs
 
 

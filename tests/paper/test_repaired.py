@@ -37,7 +37,6 @@ from spaql.paper.studies import (
     SB3_RUNS,
     SEED,
     ControlPart,
-    checkpointed_jobs,
     control_jobs,
     paper_jobs,
 )
@@ -137,11 +136,8 @@ def test_every_variant_changes_something_and_the_zoos_settings_have_their_sample
     assert {system for _, system in SAMPLES} == set(BOTH)
 
 
-def test_some_algorithms_have_fewer_agents_unless_another_number_is_asked_for():
-    plan = dataclasses.replace(SB3_RUNS, agents=20, fewer={"SAC": 7})
-    counts = Counter(job.algorithm for job in checkpointed_jobs(plan, SEED))
-    assert counts == {"SAC": 7, "DQN": 20, "PPO": 40}
-    asked = Counter(job.algorithm for job in checkpointed(plan, 9, 100, 100, SEED))
+def test_the_chapter_asks_for_the_agents_that_are_stored():
+    asked = Counter(job.algorithm for job in checkpointed(SB3_RUNS, 9, 100, 100, SEED))
     assert asked == {"SAC": 9, "DQN": 9, "PPO": 18}
     assert set(paper_jobs("sb3")) == set(checkpointed(SB3_RUNS, SB3_RUNS.agents, 100, 100, SEED))
 
@@ -222,11 +218,11 @@ def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_wi
 
 
 @pytest.mark.slow
-def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
+def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_at_the_end():
     others, missing = load_stored(paper_jobs("sb3"), default_store())
     assert not missing
     counts = Counter((job.algorithm, job.system) for job in others)
-    assert all(count == SB3_RUNS.fewer.get(name, SB3_RUNS.agents) >= 5 for (name, _), count in counts.items())
+    assert set(counts.values()) == {20}
     compared = [*stored(), *others.values()]
     levels = repaired.samples_to_levels(compared).set_index(["system", "algorithm", "level"])
     reached, first = levels.stays, levels["first"]
@@ -241,18 +237,18 @@ def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_without_a_fault():
     assert ppo.low > 0
     assert reached["Pendulum-v1", "PPO", -200.0] > 2 * reached["Pendulum-v1", "SPAQL-R", -200.0]
     assert reached["Pendulum-v1", "PPO", -200.0] < 3 * reached["Pendulum-v1", "SPAQL-R", -200.0]
-    # CartPole: ahead of PPO at first, behind it and TRPO by less and less later; DQN falls back.
+    # CartPole: all of PPO's and TRPO's agents end at 200, but PPO's fall back on the way; DQN's do to the end.
     assert (frame.loc["CartPole-v0"].theirs[["PPO", *TRPO]] == 200).all()
     assert -0.1 < frame.loc["CartPole-v0", "PPO"].difference < 0
-    for found in others.values():
-        if (found.job.algorithm, found.job.system) == ("PPO", "CartPole-v0"):
-            assert (found.history["rewards"][repaired.samples_of(found) >= 20_000] == 200).all()
-    for count in (5_000, 10_000):
-        assert mean["CartPole-v0", "SPAQL-R", count] > mean["CartPole-v0", "PPO", count] + 20
+    poles = [found for found in others.values() if (found.job.algorithm, found.job.system) == ("PPO", "CartPole-v0")]
+    later = [found.history["rewards"][repaired.samples_of(found) >= 30_000].min() for found in poles]
+    assert 90 < min(later) < 110
+    assert sum(least < 195 for least in later) == 2
+    assert {found.fresh[0] for found in poles} == {200.0}
     for count, least, most in ((20_000, 198, 199), (40_000, 199, 199.9), (100_000, 199.9, 200)):
-        assert mean["CartPole-v0", "PPO", count] == 200
         assert least < mean["CartPole-v0", "SPAQL-R", count] < most
-    assert first["CartPole-v0", "DQN", 195.0] <= first["CartPole-v0", "SPAQL-R", 195.0]
+        assert (mean["CartPole-v0", "SPAQL-R", count] > mean["CartPole-v0", "PPO", count]) == (count < 100_000)
+    assert first["CartPole-v0", "SPAQL-R", 195.0] < first["CartPole-v0", "DQN", 195.0] < 10_000
     assert np.isinf(reached["CartPole-v0", "DQN", 195.0])
     # Minutes against seconds.
     walls = {name: [r.wall for r in compared if r.job.algorithm == name] for name in ("SAC", "SPAQL-R")}

@@ -121,9 +121,8 @@ def headlines(
             f"SPAQL-R, our repaired SPAQL, needs fewer samples than TRPO: half of its agents reach −200 on Pendulum "
             f"within {repaired} samples (their mean stays above it from {stays} on), half of TRPO's within {trpo} "
             f"({tuned} with tuned settings). SAC, a newer method with networks, needs "
-            f"{'fewer still' if faster else 'more'}: {sac}, with {there.agents['SAC', -200.0]} agents. All training is "
-            f"counted; the search for SPAQL-R's settings, {searched / 1e6:.0f} million samples on relatives of these "
-            f"systems, is not.",
+            f"{'fewer still' if faster else 'more'}: {sac}. All training is counted; the search for SPAQL-R's settings "
+            f"({searched / 1e6:.0f} million samples, on relatives of these systems) is not.",
             "../notebooks/09_repaired",
         ),
         Headline(

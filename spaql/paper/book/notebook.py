@@ -132,16 +132,10 @@ def trpo_jobs(
 def checkpointed(
     plan: Checkpointed, agents: int, iterations: int, evaluations: int, seed: int, fresh: int = FRESH
 ) -> list[Job]:
-    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0.
-
-    Another number of agents than the study's is that of every algorithm.
-    """
+    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
     if agents == 0:
         return []
-    fewer = plan.fewer if agents == plan.agents else {}
-    plan = dataclasses.replace(
-        plan, agents=agents, fewer=fewer, iterations=iterations, evaluations=evaluations, fresh=fresh
-    )
+    plan = dataclasses.replace(plan, agents=agents, iterations=iterations, evaluations=evaluations, fresh=fresh)
     return checkpointed_jobs(plan, seed)
 
 
