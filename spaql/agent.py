@@ -18,7 +18,7 @@ from spaql.checks import MOST, check_integer, check_number, check_seed
 from spaql.compiling import joined, records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, act, advance, rollouts
-from spaql.partition import ARMS, Partition, crowded_depth, new_partition
+from spaql.partition import ARMS, Partition, is_crowded, new_partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
 from spaql.replay import Memory
@@ -27,6 +27,7 @@ from spaql.rules import (
     CHOICES,
     FIXED,
     HISTORY,
+    RANDOM,
     SPAQL,
     SPAQL_TS,
     STATUS,
@@ -165,7 +166,7 @@ class Agent:
         self._glanced = 0.0  # when a progress bar last looked at fresh episodes
         # What a user should be told once: that nothing but the paper's horizon ends episodes, and what is seen.
         self._unlimited = horizon is None and episode_limit(self.env) is None
-        self._look, self._told = FIRST_LOOK, not self._evaluates_first
+        self._look, self._told = FIRST_LOOK, self.algorithm == RANDOM
         self._memory: Memory | None = None
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
@@ -415,7 +416,7 @@ class Agent:
 
     def _crowded(self) -> bool:
         """Return whether nearly all observations so far may lie in one small cell."""
-        return crowded_depth(self._trainee) >= CROWDED
+        return is_crowded(self._trainee, CROWDED)
 
     def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
         """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.

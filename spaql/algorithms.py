@@ -233,7 +233,6 @@ class SPAQLR(Agent):
         ranks = self._rng.random(len(choices))
         first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
         self._trainee = self._best = refine_to(first, given["depths"][0], discrete, self._rng)
-        self._told = False  # there is one partition for all steps, and a memory that says what was seen
 
     def _crowded(self) -> bool:
         seen = self._memory.x[: self._memory.counts[TAKEN]]

@@ -211,10 +211,11 @@ def update(balls, cells, halves, ball, q):
     project(balls, cells, halves, balls[ball].cell, ball)
 
 
-def crowded_depth(p: Partition) -> int:
-    """Return the depth of the smallest cell of a single partition that 99 of 100 visits may lie in.
+def crowded_cells(p: Partition) -> list[tuple[tuple[int, ...], float]]:
+    """Return for each root the way to the smallest cell that 99 of 100 visits may lie in, and how many visits it had.
 
-    Visits to balls on the cells above it may lie in it or not; those to other cells do not.
+    The way is a half for each depth.  Visits to balls on the cells above it may lie in it or not; those to other cells
+    do not.
     """
     balls, cells = p.balls[: p.counts[BALLS]], p.cells[: p.counts[CELLS]]
     depth = cells["depth"][balls["cell"]]
@@ -223,14 +224,28 @@ def crowded_depth(p: Partition) -> int:
     for level in range(int(cells["depth"].max()), 0, -1):  # of a cell and all those below it
         there = np.flatnonzero(cells["depth"] == level)
         np.add.at(visits, cells["parent"][there], visits[there])
-    cell, halves, outside = 0, 2 ** len(p.axes), 0.0
-    while (first := int(cells["children"][cell])) != NONE:
-        below = visits[first : first + halves]
-        outside += below.sum() - below.max()
-        if outside > 0.01 * visits[0]:
-            break
-        cell = first + int(below.argmax())
-    return int(cells["depth"][cell])
+    halves, found = 2 ** len(p.axes), []
+    for root in np.flatnonzero(cells["depth"] == 0):
+        cell, way, outside = int(root), [], 0.0
+        while (first := int(cells["children"][cell])) != NONE:
+            below = visits[first : first + halves]
+            outside += below.sum() - below.max()
+            if outside > 0.01 * visits[root]:
+                break
+            way.append(int(below.argmax()))
+            cell = first + way[-1]
+        found.append((tuple(way), float(visits[root])))
+    return found
+
+
+def is_crowded(p: Partition, depth: int) -> bool:
+    """Return whether 99 of 100 visits may lie in one cell of a depth, the same for all roots."""
+    crowds: dict[tuple[int, ...], float] = {}
+    cells = crowded_cells(p)
+    for way, visits in cells:
+        if len(way) >= depth:
+            crowds[way[:depth]] = crowds.get(way[:depth], 0.0) + visits
+    return max(crowds.values(), default=0.0) > 0.99 * sum(visits for _, visits in cells)
 
 
 @entry

@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, systems
 from spaql.hooks import checkpoint, log_csv
-from spaql.partition import crowded_depth
+from spaql.partition import crowded_cells
 from spaql.policies import evaluate, export_c, export_python, simplify
 from spaql.policies.tree import variables_of
 from spaql.systems import ScaleReward, make_env
@@ -266,6 +266,8 @@ def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path
         blind = SPAQL(limited(200), xi=1, seed=0).learn(20, 2)
     with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
         SPAQLR(limited(200), seed=0, replays=1).learn(20)
+    with pytest.warns(UserWarning, match="nearly all observations fall into one cell.*Give bounds="):
+        AQL(limited(20), xi=1, seed=0).learn(320, 1)
     random = Random(limited(200), seed=0).evaluate(100, seed=1).mean()
     assert abs(blind.evaluate(100, seed=1).mean() - random) < 0.5 * abs(random)
     with warnings.catch_warnings():
@@ -284,7 +286,9 @@ def test_the_systems_of_the_paper_are_no_single_state():
             warnings.simplefilter("error")
             agent = SPAQL(system, xi=4, seed=0).learn(300, 2)
             SPAQLR(system, seed=0).learn(samples=10_000)
-        assert crowded_depth(agent._trainee) < 4
+            AQL(system, xi=4, seed=0).learn(400, 1)
+        ((way, _),) = crowded_cells(agent._trainee)
+        assert len(way) < 4
 
 
 @pytest.mark.parametrize(
