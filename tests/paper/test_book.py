@@ -144,7 +144,7 @@ def test_on_a_phone_no_formula_is_cut_and_names_stay_beside_their_numbers(page):
 def test_on_a_phone_both_names_of_a_row_stay_and_long_lists_of_claims_fit(visit):
     page = visit("notebooks/06_audit.html")
     kept = page.evaluate("[...document.querySelector('#tab-samples tbody tr').cells].map(cell => cell.className)")
-    assert [name.split()[-1] for name in kept[:2]] == ["key", "key"]
+    assert all("key" in name.split() for name in kept[:2])
     assert "key" not in kept[-1]
     for name, table in (("book/claims", "tab-verdicts"), ("notebooks/10_other_systems", "tab-generality-cells")):
         page = visit(f"{name}.html")
