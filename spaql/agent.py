@@ -389,10 +389,11 @@ class Agent:
     def _look_around(self, N: int) -> None:
         """Warn, once each, if only the paper's horizon ends episodes, and if nearly all that is seen is one state."""
         done = max(0, int(self._status["iteration"][0]))
-        longest = self._history["steps"][:done].max(initial=0)
-        if N:  # of rollouts only the mean length is known; the first entry has those before learning, too
-            longest = max(longest, self._history["evaluation_steps"][1:done].max(initial=0) / N / 0.9)
-        self._say_if_cut(longest, 5)
+        if self._unlimited:  # otherwise nobody needs to look through the whole history
+            longest = self._history["steps"][:done].max(initial=0)
+            if N:  # of rollouts only the mean length is known; the first entry has those before learning, too
+                longest = max(longest, self._history["evaluation_steps"][1:done].max(initial=0) / N / 0.9)
+            self._say_if_cut(longest, 5)
         if not self._told and done >= self._look:
             self._look = 2 * done
             self._told = self._crowded()
