@@ -6,6 +6,8 @@ LOCKED = .venv/.locked
 READY = .venv/.ready
 TESTING = .venv/.testing
 TRPO = .venv/.trpo
+# How many notebooks or files of tests run at once; four of either have room in 8 GB of memory.
+CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
 # Bytecode is kept even where the surroundings say otherwise: without it each of the many processes that tests and notebooks
 # start would compile all that it imports, for some ten seconds.
@@ -14,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
 test: $(TRPO) lint book
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source
@@ -23,7 +25,7 @@ NOTEBOOKS = $(wildcard notebooks/*.ipynb)
 book: $(READY)
 	rm -rf $(SOURCE) _build/html && mkdir -p $(SOURCE)/notebooks
 	cp -r _config.yml _toc.yml book spaql $(SOURCE)
-	@$(MAKE) --no-print-directory -j 2 $(addprefix $(SOURCE)/,$(NOTEBOOKS))
+	@$(MAKE) --no-print-directory -j $(CORES) $(addprefix $(SOURCE)/,$(NOTEBOOKS))
 	$(BIN)/jupyter-book build $(SOURCE) --path-output . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 

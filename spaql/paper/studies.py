@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium as gym
 
 from spaql.agent import Shared
-from spaql.algorithms import SPAQLR
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import ALGORITHMS, FRESH, Job, frozen, make_agent
@@ -780,10 +779,9 @@ def has_reference(system: str) -> bool:
 @functools.cache
 def parameters_of(algorithm: str) -> tuple[str, ...]:
     """Return the names of the parameters of an algorithm that a grid does not set by itself."""
-    made_by = {"SPAQL-R": SPAQLR}.get(algorithm) or ALGORITHMS.get(algorithm)
-    if made_by is None:
+    if algorithm not in ALGORITHMS:
         return ()
-    own = inspect.signature(made_by).parameters
+    own = inspect.signature(ALGORITHMS[algorithm]).parameters
     return tuple(name for name in (*own, *Shared.__annotations__) if name not in OF_THE_GRID)
 
 
@@ -806,14 +804,13 @@ def name_of(system: str | Callable[[], gym.Env]) -> str:
 @functools.cache
 def check_pair(algorithm: str, system: str, parameters: tuple[tuple[str, Any], ...] = ()) -> None:
     """Raise an error here and now if an algorithm is unknown or cannot run on a system."""
-    if algorithm not in (known := (*ALGORITHMS, *REPAIRED, *provenance.NETWORKS)):
+    if algorithm not in (known := dict.fromkeys((*ALGORITHMS, *REPAIRED, *provenance.NETWORKS))):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {algorithm!r}")
     env = make_env(system)
     if algorithm == "SPAQL-TS" and "reference" not in dict(parameters) and not has_reference(system):
         raise ValueError(f"SPAQL-TS needs a reference state, and {system} has none: give reference=[...]")
     if parameters:
-        others = dict(parameters)
-        _ = SPAQLR(system, **others) if algorithm == "SPAQL-R" else make_agent(algorithm, system, 0.0, **others)
+        make_agent(algorithm, system, 0.0, **dict(parameters))
     if algorithm in provenance.TRPO:
         if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
             raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")

@@ -11,11 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
+from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.rules import HISTORY, RULES, Rules
 from spaql.systems import make_env
 
-ALGORITHMS: dict[str, Callable[..., Agent]] = {"Random": Random, "AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
+ALGORITHMS: dict[str, Callable[..., Agent]] = {
+    "Random": Random,
+    "AQL": AQL,
+    "SPAQL": SPAQL,
+    "SPAQL-TS": SPAQLTS,
+    "SPAQL-R": SPAQLR,
+}
+WITHOUT_XI = ("Random", "SPAQL-R")
 
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
 
@@ -117,8 +124,8 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
 
 
 def make_agent(algorithm: str, system: str, xi: float, **parameters: Any) -> Agent:
-    """Return an untrained agent of an algorithm, by its name; Random has no ξ."""
-    own = {} if algorithm == "Random" else {"xi": xi}
+    """Return an untrained agent of an algorithm, by its name; some have no ξ."""
+    own = {} if algorithm in WITHOUT_XI else {"xi": xi}
     return ALGORITHMS[algorithm](system, **own, **parameters)
 
 

@@ -29,7 +29,7 @@ def retrain(job: Job, store: str | os.PathLike | None = "") -> Agent:
         agent's history should be the record's bit for bit; a warning says if this machine computes otherwise (the last
         bit of a sine is enough, and then this is another agent of the same kind).
     """
-    if job.algorithm not in (known := (*ALGORITHMS, *REPAIRED)):
+    if job.algorithm not in (known := dict.fromkeys((*ALGORITHMS, *REPAIRED))):
         raise ValueError(f"algorithm must be one of {', '.join(known)}, not {job.algorithm!r}")
     if job.looks or job.algorithm in REPAIRED:
         agent, history = train_with_looks(job)

@@ -40,9 +40,10 @@ class Table:
         kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
         columns = self.frame.shape[1]
         wide = sum(self.frame[name].map(str).map(len).max() for name in self.frame) > LINE and not self.words
-        kind += (" many" if columns >= (7 if self.words else 8) or wide else "") + (
-            " most" if columns >= 12 else ""
-        )  # which are set smaller
+        if columns >= (7 if self.words else 8) or wide:  # set smaller
+            kind += " many"
+        if columns >= 12:
+            kind += " most"
         return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
 
 
