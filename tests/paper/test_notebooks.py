@@ -44,7 +44,7 @@ def own_folder(runs, monkeypatch):
     monkeypatch.setenv("SPAQL_RUNS", str(runs))
 
 
-# What Jupyter would show raw: roles, directives and targets of MyST.  What is true of the published run alone.
+# What Jupyter would show raw: roles, directives and targets of MyST.  What is true of our stored run alone.
 RAW = re.compile(r"\{[a-z:]+\}+`|^\([\w-]+\)=|^\s*(?:```|:::)+\s*\{", re.MULTILINE)
 PUBLISHED = re.compile(r"thirteen|twenty|\b[12],000 (?:iterations|agents|means|new|fresh)|100 iterations")
 
@@ -121,7 +121,7 @@ def test_the_audit_shows_the_verdicts_of_the_papers_runs_whatever_else_it_runs(t
     assert drawn == 6
     assert "Not the paper's runs" in text
     assert "Nothing below is a verdict" not in text
-    assert "the verdicts and findings below are those of the published runs" in text
+    assert "the verdicts and findings below are those of our stored runs" in text
     assert f"CartPole with ξ = 0 after {SCALES['smoke']['ablation'].iterations} iterations" in text
     assert judge.summary(judged) in text
     published, missing = load_stored(paper_jobs("long") + paper_jobs("trpo"), default_store(), repair=False)
@@ -170,7 +170,7 @@ def test_the_chapter_on_learning_shows_what_its_controls_earned(tmp_path):
     text, drawn = outputs(path)
     assert drawn == 3
     assert "Not the paper's runs" in text
-    assert "What is in bold is what the published run shows" in text
+    assert "What is in bold is what our stored run shows" in text
     assert not PUBLISHED.search(text)
     jobs = [job for job in paper_jobs("controls", "smoke") if controls.control_of(job) == "Q fixed, last kept"]
     frame = finals(run(jobs, store=None, progress_bar=False))
@@ -195,12 +195,12 @@ def test_a_notebook_is_a_clean_source(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_reads_well_in_jupyter_and_with_other_parameters(path):
-    """No roles, which Jupyter shows raw; and where the scale of the published run is named, it is said whose it is."""
+    """No roles, which Jupyter shows raw; and where the scale of our stored run is named, it is said whose it is."""
     for cell in nbformat.read(path, as_version=4).cells:
         assert not RAW.search(cell.source), cell.source
         for paragraph in cell.source.split("\n\n") if cell.cell_type == "markdown" else ():
             if PUBLISHED.search(paragraph):
-                assert "published" in paragraph or "paper" in paragraph, paragraph
+                assert "stored run" in paragraph or "paper" in paragraph, paragraph
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

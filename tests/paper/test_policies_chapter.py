@@ -1,4 +1,4 @@
-"""What the chapter on policies says beside its figures: of made-up data, and of the published run."""
+"""What the chapter on policies says beside its figures: of made-up data, and of our stored run."""
 
 import json
 from pathlib import Path

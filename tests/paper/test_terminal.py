@@ -74,7 +74,7 @@ def test_run_says_what_differs_in_any_encoding(encoding, monkeypatch, tmp_path):
     shown = printed(
         ["run", "01", "-p", "xis", "[0, 4]", "--output", str(tmp_path / "out.ipynb")], encoding, monkeypatch
     )
-    assert "01_xi_scaling with other parameters than the published run" in shown
+    assert "01_xi_scaling with other parameters than our stored run" in shown
     assert "xis" in shown
     assert "?" not in shown
 

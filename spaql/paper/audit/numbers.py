@@ -56,7 +56,7 @@ class Number(NamedTuple):
     def label(self) -> str:
         """Return the number in a few words."""
         what = {"mean": self.claim.column, "half": f"{self.claim.column}, ±", "gain": "gain of five torques"}
-        return f"{self.algorithm}: {what.get(self.kind, 'overtaken by TRPO')}"
+        return f"{self.algorithm}: {what.get(self.kind, 'caught up by TRPO')}"
 
     @property
     def printed(self) -> float:

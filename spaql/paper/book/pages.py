@@ -295,6 +295,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "clone": clone_text(repository),
         "colab": colab_text(repository),
         "glance": glance_table(brief).myst(),
+        "glance_more": home.with_more_agents(effects),
         "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
             f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against all samples."
@@ -306,7 +307,9 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "defaults": defaults_text(),
         "parameters_xi": parameter_table(XI_STUDY, "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
         "parameters_long": parameter_table(
-            LONG_RUNS, "The long runs (the paper's Table 3; ξ from the authors' program)", "tab-parameters-long"
+            LONG_RUNS,
+            "The long runs (the paper's Table 3; ξ from the authors' program, for five torques that of Pendulum)",
+            "tab-parameters-long",
         ).myst(),
         "trpo_deviations": "- " + (inspect.getdoc(baseline) or "").split("\n\n- ")[1],
         "trpo_settings": trpo_settings().myst(),

@@ -152,7 +152,7 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
 
 
 def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output: Path | None = None) -> Path:
-    """Run a notebook with parameters that are checked first; say what differs from the published run.
+    """Run a notebook with parameters that are checked first; say what differs from our stored run.
 
     Parameters
     ----------
@@ -178,10 +178,10 @@ def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output:
         if name in parameters and parameters[name] != entry["default"]
     ]
     if different:
-        print(f"{path.stem} with other parameters than the published run:")
+        print(f"{path.stem} with other parameters than our stored run:")
         print(pd.DataFrame(different).to_string(index=False))
     else:
-        print(f"{path.stem} with the parameters of the published run")
+        print(f"{path.stem} with the parameters of our stored run")
     output = output or own_output(path)
     output.parent.mkdir(parents=True, exist_ok=True)
     failed = unfinished(output)

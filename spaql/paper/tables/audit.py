@@ -30,7 +30,7 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             if row.vague and verdict != row.verdict
         ]
         same = row.run_ours == row.ours and row.run_verdict == row.verdict
-        run = "" if math.isnan(row.run_ours) else "(the same run)" if same else show_ours(row, "run_")
+        run = "" if math.isnan(row.run_ours) else "(the same)" if same else show_ours(row, "run_")
         absent = row.run_reason if row.run_reason != row.why else ""
         reasons = " ".join(filter(None, (row.why, absent, minus(show_more(row)))))
         numbers = [

@@ -15,7 +15,7 @@ from spaql.paper.runs.job import Record
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import BOTH, LEARNERS, scale_of
 from spaql.paper.tables.results import in_bold, scale_note
-from spaql.paper.tables.table import Table, badge, between, listed, number, possible
+from spaql.paper.tables.table import Table, badge, between, listed, measured, number, possible
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import solved_at, title
@@ -33,8 +33,8 @@ def mean_of(values: np.ndarray, system: str) -> str:
     return between(possible(student_interval(values), system)) if values.size > 1 else number(values[0], 1)
 
 
-def agents_note(records: Iterable[Record]) -> Markdown:
-    """Say how many agents of each algorithm the chapter is computed from, or that these are not the published runs."""
+def agents_note(records: Iterable[Record], others: int = 0) -> Markdown:
+    """Say how many agents of each algorithm the chapter is computed from, or that these are not our stored runs."""
     records = list(records)
     if scale_of(record.job for record in records) != "paper":
         return scale_note(records, "verdicts on conclusions")
@@ -43,7 +43,8 @@ def agents_note(records: Iterable[Record]) -> Markdown:
     for algorithm in [name for name in STYLES if name in counts]:
         sizes.setdefault(counts[algorithm], []).append(algorithm)
     parts = [f"{size} of {listed(names)}" for size, names in sizes.items()]
-    return Markdown(f"> This page is computed from {len(records):,} agents, on each system {listed(parts)}.")
+    more = f" The study of ξ has {others:,} more." if others else ""
+    return Markdown(f"> This page is computed from {len(records):,} agents, on each system {listed(parts)}.{more}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def cells_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     rows = [
         {
             "conclusion": f"{title(cell.system)}: {cell.statement}",
-            "measured": between(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
+            "measured": measured(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
             "verdict": badge(cell.verdict),
         }
         for cell in frame.itertuples()
@@ -225,6 +226,6 @@ def found(frame: pd.DataFrame, records: Iterable[Record], trees: Mapping[tuple[s
 - **The terminal state.** *SPAQL-TS earns more than SPAQL* ({where(frame, "ts-spaql")}).
 - **Samples**, every one of them counted. *SPAQL is more sample-efficient than TRPO* ({where(frame, "efficient-spaql")}). *SPAQL-TS is more sample-efficient than TRPO* ({where(frame, "efficient-ts")}). *TRPO ends above both* ({where(frame, "trpo-best")}).
 - **SPAQL-R with its defaults** (found partly on MountainCar and on CartPole with 500 steps; the other two systems it had never seen). It ends with {repaired_sentence(records)}. *It ends above SPAQL and SPAQL-TS* ({where(frame, "repaired-spaql")}). *It is more sample-efficient than TRPO* ({where(frame, "repaired-efficient")}). *It solves the task* ({where(frame, "repaired-solves")}). Against TRPO with the settings published for each task: *SPAQL-R ends higher* ({where(frame, "repaired-tuned")}). *It is more sample-efficient* ({where(frame, "repaired-tuned-efficient")}).
-- **Sparse rewards.** Who comes to the goal at the end: {goals}. [The counts](#tab-systems-goals) also say who solves the tasks.
+- **Sparse rewards.** Who comes to the goal at the end: {goals}. [A table](#tab-systems-goals) has the counts, also of who solves the tasks.
 - **Trees.** The smallest trees found that solve the tasks: {trees_sentence(trees)}.
 """  # noqa: E501

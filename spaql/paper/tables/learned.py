@@ -14,19 +14,24 @@ from spaql.systems import title
 
 
 def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return what every control changes, reported and on fresh episodes."""
-    rows = []
+    """Return what every control changes, reported and on fresh episodes, below the algorithm without any change."""
+    rows: list[dict[str, str]] = []
     for (system, algorithm, control), cell in frame.groupby(["system", "algorithm", "control"], sort=False):
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
+        named = {"system": title(system), "algorithm": algorithm}
+        if not rows or any(rows[-1][key] != words for key, words in named.items()):
+            reported = number(both["rewards"].text, 0)
+            rows.append(named | {"change": "none", "reported": reported, "fresh": interval_of(fresh, "text", 0)})
         rows.append(
-            {"system": title(system), "algorithm": algorithm, "change": control}
+            named
+            | {"change": control}
             | {"reported": number(both["rewards"].changed, 0)}
             | {"fresh": interval_of(fresh, "changed", 0)}
             | {"difference": between(Interval(fresh.difference, fresh.low, fresh.high), 0)}
             | {"p (Holm)": small(fresh.p_holm), "gain that is left": percent(fresh)}
         )
-    return Table(pd.DataFrame(rows), caption, name)
+    return Table(pd.DataFrame(rows).fillna(""), caption, name)
 
 
 def gain_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -70,8 +75,8 @@ def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) 
     ]
     parts = [
         f"{group.algorithm} on {title(group.system)}, {group.agents} agents with {group.values} values of ξ: V = H in "
-        f"{100 * group.at_H:.0f} % of the cells or more, and a distance of at most "
-        f"{number(group.law, 1 if group.law else 0)}"
+        + ("all cells" if group.at_H == 1 else f"at least {100 * group.at_H:.0f} % of the cells")
+        + f", and a distance of at most {number(group.law, 1 if group.law else 0)}"
         for group in law.to_records()
     ]
     return Table(pd.DataFrame(rows), caption, name, f"In the whole study of ξ: {'; '.join(parts)}.")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from spaql.agent import Agent
 from spaql.paper.audit.repaired import load_search
-from spaql.paper.tables.table import Table, between, number, p_value, plus_minus
+from spaql.paper.tables.table import Table, between, measured, number, p_value, plus_minus
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import title
@@ -84,7 +84,7 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "their samples": f"{row.samples:,.0f}",
             "SPAQL-R": number(row.ours, 1),
             "theirs": number(row.theirs, 1),
-            "difference": between(Interval(row.difference, row.low, row.high)),
+            "difference": measured(Interval(row.difference, row.low, row.high)),
             "Welch's test": p_value(row.p),
             "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }

@@ -220,18 +220,18 @@ def scale_note(records: Iterable[Record], published: str = "") -> Markdown:
     records
         The agents of a page.
     published
-        What the page shows of the published runs whatever else it runs, as "verdicts and findings".
+        What the page shows of our stored runs whatever else it runs, as "verdicts and findings".
     """
     records = list(records)
     scale = scale_of(record.job for record in records)
     agents = f"{len(records):,} agents"
     if scale == "paper":
-        return Markdown(f"> This page is computed from {agents}, this book's *published run*, at the paper's scale.")
+        return Markdown(f"> This page is computed from {agents}, our *stored run*, at the paper's scale.")
     known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
     kept = (
-        f"No verdict on the paper is made from them: the {published} below are those of the published runs."
+        f"No verdict on the paper is made from them: the {published} below are those of our stored runs."
         if published
-        else 'Nothing below is a verdict on the paper, and what is said of "the published run" is not about these.'
+        else 'Nothing below is a verdict on the paper, and what is said of "our stored run" is not about these.'
     )
     return Markdown(f"> **Not the paper's runs**: {agents} with {known}. {kept}")
 
