@@ -254,7 +254,7 @@ def rows(iterations: int = 2000) -> Iterator[Row]:
 
 def markdown(measured: Iterable[Sequence[Any]]) -> str:
     """Return the table of what was measured."""
-    lines = ["| what | measured | bound | |", "|---|---|---|---|"]
+    lines = ["| what | measured | bound | verdict |", "|---|---|---|---|"]
     for what, figure, bound, holds in measured:
         lines.append(f"| {what} | {figure} | {bound} | {'holds' if holds else 'misses'} |")
     return "\n".join(lines)

@@ -182,7 +182,7 @@ def bench_table() -> str:
 
 def defaults_text() -> str:
     """Return the parameters of SPAQL-TS that no study changes."""
-    symbols = {"tau_min": "$\\tau_{min}$", "u": "$u$", "d": "$d$", "lam": "$\\lambda$ (SPAQL-TS only)"}
+    symbols = {"tau_min": "$\\tau_\\mathrm{min}$", "u": "$u$", "d": "$d$", "lam": "$\\lambda$ (SPAQL-TS only)"}
     signature = inspect.signature(SPAQLTS.__init__).parameters
     return ", ".join(f"{symbol} = {signature[name].default:g}" for name, symbol in symbols.items())
 

@@ -62,20 +62,30 @@ def name_code(text: str) -> str:
     return json.dumps(notebook, ensure_ascii=False)
 
 
+WHOLE = re.compile(r"(SPAQL-(?:TS|R)\b|\b\d{4}-\d\d-\d\d\b)")  # names and dates that stay on one line
+
+
 def bind_text(app: Any, doctree: nodes.document, docname: str) -> None:
-    """Keep together what a line must not end in: a number and its unit or its interval, a symbol and its value."""
+    """Keep together what a line must not end in: a number and its unit or its interval, a symbol and its value.
+
+    A name with a hyphen or a date is one word; a name that is too long for a narrow column may be divided.
+    """
     for node in list(doctree.findall(nodes.Text)):
         if not isinstance(node.parent, (nodes.literal, nodes.literal_block, nodes.raw, nodes.math)):
-            text = bound(str(node))
-            if text != node:
-                node.parent.replace(node, nodes.Text(text))
+            text = bound(str(node)).replace("MountainCarContinuous", "MountainCar\u00adContinuous")
+            parts = WHOLE.split(text)  # every other one is a name or a date
+            if len(parts) > 1 or text != node:
+                pieces = [nodes.inline("", part, classes=["whole"]) if i % 2 else nodes.Text(part)
+                          for i, part in enumerate(parts) if part]  # fmt: skip
+                node.parent.replace(node, pieces)
 
 
 def bound(text: str) -> str:
     """Return a text with spaces that no line ends at around ± and =, before units, and inside intervals."""
     text = re.sub(r"(?<=\d) ± (?=\d)", "\u00a0±\u00a0", text)
-    text = re.sub(r"\b([A-Za-zξθγεα]) ([=<>≥≤]) (?=[−\d])", "\\1\u00a0\\2\u00a0", text)
-    text = re.sub(r"(?<=\d) (?=(?:Nm|N|m|kg|rad|rad/s|s|px|%)\b|%)", "\u00a0", text)
+    text = re.sub(r"\b([A-Za-zξθγεα]) ([=<>≥≤])[ \u00a0](?=[−\d])", "\\1\u00a0\\2\u00a0", text)
+    text = re.sub(r"([≥≤]) (?=[−\d])", "\\1\u00a0", text)
+    text = re.sub(r"(?<=\d) (?=(?:Nm|N|m|kg|rad|rad/s|s|ns|µs|ms|MB|px|%)\b|%)", "\u00a0", text)
     return unbroken(text)
 
 

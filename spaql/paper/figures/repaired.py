@@ -86,6 +86,9 @@ def what_is_removed(frame: pd.DataFrame) -> Figure:
             bars = [cell["mean"] - cell.mean_low, cell.mean_high - cell["mean"]]
             axes.errorbar(cell["mean"], y, xerr=bars, color=grey, marker=style.marker, ms=5, linestyle="",
                           capsize=2, label=f"{count:,} samples")  # fmt: skip
+        for name in set(names) - set(frame.algorithm[frame.system == system]):
+            axes.text(0.5, names.index(name), "does not apply", transform=axes.get_yaxis_transform(), ha="center",
+                      va="center", style="italic")  # fmt: skip
         axes.set(xlabel="reward")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.grid(visible=False, axis="y")

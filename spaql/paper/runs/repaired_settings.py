@@ -8,12 +8,12 @@ SPACING = 1.1  # between looks at agents of the paper's, if that is more: the sa
 REMOVED: dict[str, dict[str, Any]] = {  # one repair is taken back
     "SPAQL-R, no replay": {"replays": 0},
     "SPAQL-R, fixed grid 3": {"depths": (3, 3)},
+    "SPAQL-R, fixed grid 4": {"depths": (4, 4)},
     "SPAQL-R, no discount": {"discount": 1.0},
     "SPAQL-R, no end": {"terminal": False},
     "SPAQL-R, five actions": {"actions": 5},  # on Pendulum; CartPole has two
     "SPAQL-R, one step": {"steps": 1},
     "SPAQL-R, first Q = H": {"initial": 200.0},
-    "SPAQL-R, fixed grid 4": {"depths": (4, 4)},
 }
 
 # From SPAQL's target, on SPAQL-R's partition and with its exploration, to SPAQL-R's: each rung has one repair more than

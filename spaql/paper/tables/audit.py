@@ -73,7 +73,7 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         rows.append(
             {"system": title(row.system), "algorithm": row.algorithm, "N": str(row.N)}
             | {column: interval_of(row, column) for column in ("reported", "fresh", "bias")}
-            | {"agents that solve it, reported and fresh": solved}
+            | {"solve it: reported, fresh": solved}
         )
     return Table(pd.DataFrame(rows), caption, name)
 

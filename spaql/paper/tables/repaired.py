@@ -7,17 +7,23 @@ import pandas as pd
 
 from spaql.agent import Agent
 from spaql.paper.audit.repaired import load_search
-from spaql.paper.tables.table import Table, between, measured, number, p_value, plus_minus
+from spaql.paper.labels import STYLES
+from spaql.paper.tables.table import Table, between, measured, number, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import title
 
 
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return rows by system, and by algorithm in the order that every figure has them in."""
+    places = {name: place for place, name in enumerate((*dict.fromkeys(frame.system), *STYLES))}
+    return frame.sort_values(["system", "algorithm"], key=lambda names: names.map(places), kind="stable")
+
+
 def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the mean reward of each algorithm after some numbers of samples, system by system."""
-    rows, systems = [], list(dict.fromkeys(frame.system))
-    ordered = frame.sort_values("system", key=lambda names: names.map(systems.index), kind="stable")
-    for (system, algorithm), cell in ordered.groupby(["system", "algorithm"], sort=False):
+    rows = []
+    for (system, algorithm), cell in in_order(frame).groupby(["system", "algorithm"], sort=False):
         row = {"system": title(system), "algorithm": algorithm}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
@@ -27,14 +33,14 @@ def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
 
 
 def with_half(mean: float, high: float) -> str:
-    """Return a mean reward with its half-interval as text, without decimals if it is large."""
-    return plus_minus(mean, high - mean, 0 if abs(mean) >= 300 else 1)
+    """Return a mean reward with its half-interval as text."""
+    return plus_minus(mean, high - mean, 1)
 
 
 def levels_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return after how many samples each algorithm reaches each level of one system, and from where on it stays."""
     rows = []
-    for algorithm, cell in frame.groupby("algorithm", sort=False):
+    for algorithm, cell in in_order(frame).groupby("algorithm", sort=False):
         row = {"algorithm": algorithm, "agents": str(cell.agents.max())}
         for found in cell.itertuples(index=False):
             row[f"{number(found.level, 0)}, first"] = thousands(found.first)
@@ -85,10 +91,10 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "SPAQL-R": number(row.ours, 1),
             "theirs": number(row.theirs, 1),
             "difference": measured(Interval(row.difference, row.low, row.high)),
-            "Welch's test": p_value(row.p),
+            "p (Welch)": small(row.p),
             "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }
-        for row in frame.itertuples(index=False)
+        for row in in_order(frame).itertuples(index=False)
     ]
     return Table(pd.DataFrame(rows), caption, name)
 

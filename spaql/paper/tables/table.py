@@ -64,9 +64,16 @@ def without_badges(cell: Any) -> Any:
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Return whether the cells of a column are numbers as text, with or without intervals; some may be empty."""
-    cells = [str(cell) for cell in column if str(cell).strip(" –") not in ("", "never")]
-    return bool(cells) and all(re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*∞]+", cell) for cell in cells)
+    """Return whether the cells of a column are numbers as text, with or without intervals; some may be empty.
+
+    "13 of 20" is one, and so is "about 100"; a list of numbers is none.
+    """
+    cells = [str(cell) for cell in column if str(cell).strip(" –") not in ("", "never", "none")]
+    numbers = [re.sub(r"^(?:about|batch) |(?<=\d) of (?=\d)", "", cell) for cell in cells]
+    return bool(cells) and all(
+        re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*∞()]+", cell) and ", " not in re.sub(r"\[[^\]]*\]", "", cell)
+        for cell in numbers
+    )
 
 
 def unbroken(text: str) -> str:
