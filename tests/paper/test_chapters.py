@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from docutils import nodes
+from docutils.utils import new_document
 
 from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.controls import controls_table, stored_effects
@@ -19,7 +21,7 @@ from spaql.paper.book import chapters, conclusion, home, icons
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.book.pages import clone_text, colab_text, stored
 from spaql.paper.book.search import Section, sections_of, write_search
-from spaql.paper.book.sphinx import bound, link_repository
+from spaql.paper.book.sphinx import bind_text, bound, link_repository
 from spaql.paper.frames import best, finals
 from spaql.paper.runs.retrain import replay, retrain
 from spaql.paper.statistics import holm
@@ -27,7 +29,7 @@ from spaql.paper.studies import LONG_RUNS, further_of
 from spaql.paper.tables import download, sizes_frame, summary_frame
 from spaql.paper.tables.generality import where
 from spaql.paper.tables.results import xi_effect_of, xi_groups
-from spaql.paper.tables.table import number
+from spaql.paper.tables.table import is_numeric, number
 from spaql.policies.rescore import rescore, search_episodes
 from spaql.policies.settled import share_settled
 from spaql.policies.simplify import Search, Size
@@ -215,11 +217,38 @@ def test_the_repositorys_address_is_named_once_it_is_set():
         ("at most 2 Nm against 5 Nm", "2\u00a0Nm"),
         ("a share of 5 % of them", "5\u00a0%"),
         ("SPAQL [200.0, 200.0] ends", "[200.0,\u00a0200.0]"),
+        ("against: p <\u00a010⁻¹⁵", "p\u00a0<\u00a010⁻¹⁵"),
+        ("a bound of ≤ 60 MB", "≤\u00a060\u00a0MB"),
     ],
 )
 def test_no_line_of_the_book_ends_inside_a_number(text, kept):
     assert kept in bound(text)
-    assert bound(text).replace("\u00a0", " ") == text
+    assert bound(text).replace("\u00a0", " ") == text.replace("\u00a0", " ")
+
+
+def test_names_and_dates_are_words_and_a_name_too_long_for_a_phone_may_be_divided():
+    document = new_document("page")
+    document += nodes.paragraph("", "SPAQL-TS, not AQL, on MountainCarContinuous since 2026-11-15")
+    document += nodes.literal("", "SPAQL-TS")
+    bind_text(None, document, "page")
+    assert [node.astext() for node in document.findall(nodes.inline)] == ["SPAQL-TS", "2026-11-15"]
+    assert document[0].astext() == "SPAQL-TS, not AQL, on MountainCar\u00adContinuous since 2026-11-15"
+
+
+@pytest.mark.parametrize(
+    ("cells", "numeric"),
+    [
+        (["13 of 20", "", "0 of 20"], True),
+        (["−836.1", "± 12.0", "about 100", "batch 200"], True),
+        (["1.5 [1.0, 2.0]", "never"], True),
+        (["−485.2 (13.0)"], True),
+        (["0, 0.4, 4", "20"], False),
+        (["2 of SPAQL"], False),
+        (["", "–"], False),
+    ],
+)
+def test_a_column_of_numbers_is_told_from_one_of_names(cells, numeric):
+    assert is_numeric(pd.Series(cells)) == numeric
 
 
 @pytest.mark.parametrize(
