@@ -69,11 +69,11 @@ def bias_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the reported rewards, the fresh ones and the bias."""
     rows = []
     for _, row in frame.iterrows():
-        solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} and {row.solved_fresh:.0f} of {row.agents}"
+        solved = "" if math.isnan(row.solved) else f"{row.solved:.0f} ({row.solved_fresh:.0f} fresh)"
         rows.append(
             {"system": title(row.system), "algorithm": row.algorithm, "N": str(row.N)}
             | {column: interval_of(row, column) for column in ("reported", "fresh", "bias")}
-            | {"solve it: reported, fresh": solved}
+            | {"solve it": solved}
         )
     return Table(pd.DataFrame(rows), caption, name)
 

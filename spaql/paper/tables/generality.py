@@ -52,15 +52,19 @@ def agents_note(records: Iterable[Record], others: int = 0) -> Markdown:
 
 
 def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
-    """Return what each algorithm's policies earn after some numbers of samples, and at the end of training."""
+    """Return what each algorithm's policies earn after some numbers of samples, and at the end of training.
+
+    How many agents there are is said once above, unless some algorithms have fewer.
+    """
     records = list(records)
     last = ends(records)
+    uneven = last.groupby(["system", "algorithm"]).size().nunique() > 1
     rows = []
     for system in dict.fromkeys(last.system):
         for algorithm in present(last[last.system == system]):
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             end = last[(last.system == system) & (last.algorithm == algorithm)]
-            row = {"system and algorithm": f"{title(system)}, {algorithm}", "agents": str(len(group))}
+            row = {"system and algorithm": f"{title(system)}, {algorithm}"} | ({"agents": str(len(group))} if uneven else {})
             row["at the end"] = mean_of(end.fresh.to_numpy(), system)
             learns = algorithm != "Random"
             for count in COUNTS:

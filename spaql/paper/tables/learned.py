@@ -19,8 +19,8 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
     for (system, algorithm, control), cell in frame.groupby(["system", "algorithm", "control"], sort=False):
         both = {row.quantity: row for _, row in cell.iterrows()}
         fresh = both["fresh"]
-        named = {"system": title(system), "algorithm": algorithm}
-        if not rows or any(rows[-1][key] != words for key, words in named.items()):
+        named = {"system and algorithm": f"{title(system)}, {algorithm}"}
+        if not rows or rows[-1]["system and algorithm"] != named["system and algorithm"]:
             reported = number(both["rewards"].text, 0)
             rows.append(named | {"change": "none", "reported": reported, "fresh": interval_of(fresh, "text", 0)})
         rows.append(

@@ -16,7 +16,7 @@ FAR = 2.0  # standard errors from which a number is called unexplained
 
 CHANGES = {  # a field of a reading, its value where it is not the text's, and that in words
     "torque": (1, "half the torque"),
-    "starts": ("shared", "starts shared by the agents of a group"),
+    "starts": ("shared", "shared starts"),
     "rules": ("released", "the program's rules"),
     "dynamics": ("v0", "the old dynamics"),
 }
