@@ -64,7 +64,9 @@ def returns_table(records: Iterable[Record], caption: str, name: str) -> Table:
         for algorithm in present(last[last.system == system]):
             group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
             end = last[(last.system == system) & (last.algorithm == algorithm)]
-            row = {"system and algorithm": f"{title(system)}, {algorithm}"} | ({"agents": str(len(group))} if uneven else {})
+            row = {"system and algorithm": f"{title(system)}, {algorithm}"}
+            if uneven:
+                row["agents"] = str(len(group))
             row["at the end"] = mean_of(end.fresh.to_numpy(), system)
             learns = algorithm != "Random"
             for count in COUNTS:
