@@ -53,8 +53,12 @@ def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:
 
 
 def kept_against_rollouts(frame: pd.DataFrame) -> Figure:
-    """Show what SPAQL earns on fresh episodes against N, keeping its best agent and keeping its last."""
-    systems = list(dict.fromkeys(frame.system))
+    """Show what SPAQL earns on fresh episodes against N, keeping its best agent and keeping its last.
+
+    A system with a single N has no panel, if there are others.
+    """
+    counted = frame.groupby("system", sort=False).N.nunique()
+    systems = list(counted.index[counted > 1]) or list(counted.index)
     figure, grid = new_figure(1, len(systems), height=2.6)
     for axes, system in zip(grid[0], systems, strict=True):
         for kept, style in (("best", STYLES["SPAQL"]), ("last", LAST)):
