@@ -214,8 +214,8 @@ OTHER_SYSTEMS = OtherSystems(
     evaluations=20,
     looks=20,
     agents=20,
-    trpo_agents=5,
-    trpo_tuned_agents=5,
+    trpo_agents=20,
+    trpo_tuned_agents=20,
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
