@@ -93,7 +93,8 @@ def calibration(frame: pd.DataFrame) -> Figure:
         axes.scatter(q, returned, s=[4 + 40 * count / most for count in visits], color=style.colour, alpha=0.6,
                      marker=style.marker, linewidth=0)  # fmt: skip
     for axes in grid.flat:
-        axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())  # estimates may be far from all that is earned
+        (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+        axes.set(xlim=(left, right), ylim=(low, max(high, right)))  # so that the whole line is seen where Q is positive
         axes.axline((0, 0), slope=1, color="#555555", linewidth=0.8, zorder=1)
         axes.xaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
     for axes, algorithm in zip(grid[0], learners, strict=True):
