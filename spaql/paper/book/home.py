@@ -103,7 +103,7 @@ def headlines(
             f"earns {number(deleted.changed, 0)} on fresh episodes, with them {number(deleted.text, 0)} (with 20 "
             "rollouts after each iteration, the paper has 100). The reward comes from keeping the policy with the best "
             "rollouts so far and going back to it. On Pendulum it does learn, and that very choice costs it: it earns "
-            f"{number(kept.changed, 0)} if it keeps its last policy instead, with it {number(kept.text, 0)} "
+            f"{number(kept.changed, 0)} if it keeps its last policy instead, and {number(kept.text, 0)} as it is "
             f"({kept.agents:.0f} agents each).",
             "../notebooks/08_what_is_learned",
         ),
