@@ -174,10 +174,10 @@ def test_the_chapter_on_learning_shows_what_its_controls_earned(tmp_path):
     assert not PUBLISHED.search(text)
     jobs = [job for job in paper_jobs("controls", "smoke") if controls.control_of(job) == "Q fixed, last kept"]
     frame = finals(run(jobs, store=None, progress_bar=False))
-    rows = [line for line in text.splitlines() if re.match(r"\|[^|]+\|[^|]+\| Q fixed, last kept", line)]
+    rows = [line for line in text.splitlines() if re.match(r"\|[^|]+, SPAQL[^|]*\| Q fixed, last kept", line)]
     assert len(rows) == 6  # two algorithms on three systems
     for (_, algorithm), mean in frame.groupby(["system", "algorithm"]).fresh.mean().items():
-        assert any(f"| {algorithm} " in row and f" {number(mean, 0)} [" in row for row in rows)
+        assert any(f", {algorithm} " in row and f" {number(mean, 0)} [" in row for row in rows)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

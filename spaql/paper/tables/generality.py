@@ -15,7 +15,7 @@ from spaql.paper.runs.job import Record
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import BOTH, LEARNERS, scale_of
 from spaql.paper.tables.results import in_bold, scale_note
-from spaql.paper.tables.table import Table, badge, between, listed, measured, number, possible
+from spaql.paper.tables.table import Table, badge, between, difference, listed, number, possible
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import solved_at, title
@@ -121,7 +121,7 @@ def cells_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     rows = [
         {
             "conclusion": f"{title(cell.system)}: {cell.statement}",
-            "measured": measured(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
+            "measured": difference(Interval(cell.ours, cell.low, cell.high)) if np.isfinite(cell.ours) else "",
             "verdict": badge(cell.verdict),
         }
         for cell in frame.itertuples()

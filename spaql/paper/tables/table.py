@@ -123,8 +123,8 @@ def between(interval: Interval, digits: int = 1) -> str:
     return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
 
 
-def measured(interval: Interval) -> str:
-    """Return a difference with the ends of its interval, as text, with more digits if it is small."""
+def difference(interval: Interval) -> str:
+    """Return a difference with the ends of its interval as text, with more digits if it is small."""
     return between(interval, 1 if abs(interval.mean) >= 1.0 else 2)
 
 
