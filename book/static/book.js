@@ -14,10 +14,24 @@ addEventListener("DOMContentLoaded", () => {
   for (const entry of document.querySelectorAll(".citation-list, .citation")) entry.removeAttribute("role");
 });
 
-// What is wider than its place is marked, so that nobody misses a column for not knowing that there is one.
+// What is wider than its place is marked, so that nobody misses a column for not knowing that there is one.  What is
+// not needs no box of its own that scrolls, and then the head of a long table can stay in sight.
 function markWide() {
   for (const box of document.querySelectorAll(".bd-article .pst-scrollable-table-container, .bd-article figure:has(img.dense)")) {
-    box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 4);
+    const wide = box.scrollWidth > box.clientWidth + 4;
+    box.classList.toggle("wide", wide);
+    for (const around of [box, box.closest(".cell_output")]) around?.classList.toggle("fits", !wide);
+  }
+}
+
+// A rule stands where rows begin that are about something else: by their first cells, or by all but its last words.
+function markGroups() {
+  for (const table of document.querySelectorAll(".bd-article table.numbers")) {
+    const rows = [...(table.tBodies[0]?.rows || [])];
+    const texts = rows.map((row) => row.cells[0].textContent.trim());
+    const shorter = texts.map((text) => text.replace(/, [^,]*$/, ""));
+    const groups = [texts, shorter].find((found) => new Set(found).size <= found.length / 2) || [];
+    rows.forEach((row, place) => row.classList.toggle("begins", place > 0 && groups[place] !== groups[place - 1]));
   }
 }
 
@@ -60,5 +74,6 @@ function fitFormulas() {
 for (const occasion of ["load", "resize"]) {
   for (const fit of [markWide, keepNames]) addEventListener(occasion, fit);
 }
+addEventListener("load", markGroups);
 addEventListener("load", () => window.MathJax?.startup?.promise?.then(fitFormulas));
 addEventListener("resize", fitFormulas);

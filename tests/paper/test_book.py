@@ -141,6 +141,28 @@ def test_on_a_phone_no_formula_is_cut_and_names_stay_beside_their_numbers(page):
 
 
 @in_browser
+def test_the_head_of_a_long_table_stays_and_rules_part_its_groups(visit):
+    page = visit("notebooks/08_what_is_learned.html")
+    page.set_viewport_size(DESKTOP)
+    page.wait_for_selector("#tab-controls tr.begins", state="attached")
+    head = page.evaluate(
+        """() => new Promise(later => {
+            const table = document.getElementById('tab-controls'), middle = table.rows[table.rows.length >> 1];
+            middle.scrollIntoView({block: 'center', behavior: 'instant'});
+            setTimeout(() => later(table.tHead.rows[0].cells[0].getBoundingClientRect().top), 300);
+        })"""
+    )
+    assert 0 <= head < 100
+    begins = page.evaluate(
+        """() => [...document.querySelectorAll('#tab-controls tbody tr')].map(row =>
+            [row.cells[0].textContent, row.classList.contains('begins')])"""
+    )
+    assert [marked for _, marked in begins[1:]] == [
+        one[0] != other[0] for one, other in zip(begins, begins[1:], strict=False)
+    ]
+
+
+@in_browser
 def test_on_a_phone_both_names_of_a_row_stay_and_long_lists_of_claims_fit(visit):
     page = visit("notebooks/06_audit.html")
     kept = page.evaluate("[...document.querySelector('#tab-samples tbody tr').cells].map(cell => cell.className)")

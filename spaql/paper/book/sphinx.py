@@ -85,6 +85,7 @@ def bound(text: str) -> str:
     text = re.sub(r"(?<=\d) ± (?=\d)", "\u00a0±\u00a0", text)
     text = re.sub(r"\b([A-Za-zξθγεα]) ([=<>≥≤])[ \u00a0](?=[−\d])", "\\1\u00a0\\2\u00a0", text)
     text = re.sub(r"([≥≤]) (?=[−\d])", "\\1\u00a0", text)
+    text = re.sub(r"(?<=[a-z])_(?=[a-z])", "_\u200b", text)  # where the name of a setting may be divided
     text = re.sub(r"(?<=\d) (?=(?:Nm|N|m|kg|rad|rad/s|s|ns|µs|ms|MB|px|%)\b|%)", "\u00a0", text)
     return unbroken(text)
 

@@ -114,7 +114,8 @@ def phase_portrait(
         for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
             axes.plot(*piece, color="black", linewidth=1.1, linestyle=line)
-        axes.plot(across[0], up[0], "o", color="black", markeredgecolor="white", markersize=7)
+        axes.plot(across[0], up[0], "o", color="white", markeredgecolor="black", markersize=11)  # larger than the cross
+        axes.plot(across[0], up[0], "o", color="black", markersize=6)
         axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9)
     return figure
 

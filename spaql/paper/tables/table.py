@@ -124,8 +124,9 @@ def between(interval: Interval, digits: int = 1) -> str:
 
 
 def difference(interval: Interval) -> str:
-    """Return a difference with the ends of its interval as text, with more digits if it is small."""
-    return between(interval, 1 if abs(interval.mean) >= 1.0 else 2)
+    """Return a difference with the ends of its interval as text, with more digits the smaller it is."""
+    size = abs(interval.mean)
+    return between(interval, 2 if size < 1.0 else 1 if size < 1000.0 else 0)
 
 
 def p_value(p: float) -> str:
