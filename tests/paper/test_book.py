@@ -1,6 +1,7 @@
 """The built book, as a reader's browser has it: `make book` first, as `make test` does."""
 
 import contextlib
+import itertools
 import os
 import re
 from pathlib import Path
@@ -157,9 +158,7 @@ def test_the_head_of_a_long_table_stays_and_rules_part_its_groups(visit):
         """() => [...document.querySelectorAll('#tab-controls tbody tr')].map(row =>
             [row.cells[0].textContent, row.classList.contains('begins')])"""
     )
-    assert [marked for _, marked in begins[1:]] == [
-        one[0] != other[0] for one, other in zip(begins, begins[1:], strict=False)
-    ]
+    assert [marked for _, marked in begins[1:]] == [one[0] != other[0] for one, other in itertools.pairwise(begins)]
 
 
 @in_browser
