@@ -174,15 +174,16 @@ def test_headlines_carry_the_verdicts_and_the_numbers(records, long, judged):
     ends = pd.concat([long[PENDULUM], long[CARTPOLE]])
     lines = home.headlines(judged, ends, 3, stored_effects(), levels, 57_000_000)
     assert len(lines) == 8
+    assert all(line.text.startswith("**") for line in lines)  # what was found comes first
     assert lines[2].badge == judged.set_index("id").verdict["pendulum-rewards-spaql"]
     assert f"SPAQL earns {number(mean(long[PENDULUM], 'SPAQL'), 0)}, and the paper prints −836" in lines[2].text
     assert "199 of 200 steps by the paper's measure (17 of 20 agents solve it), and 196 on fresh" in lines[1].text
     assert "is undecided with these agents, and holds with up to 100 agents (19" in lines[1].text
-    assert f"earns {number(mean(long[PENDULUM], 'SPAQL', 'fresh'), 0)} with" in lines[0].text  # not the best of many
+    assert f"earns {number(mean(long[PENDULUM], 'SPAQL', 'fresh'), 0)} on fresh" in lines[0].text  # not the best
     assert "21 times as many samples" in lines[5].text
     assert lines[5].badge == "differs"
     assert number(predicted_mean(best_reading(), "pendulum-rewards-spaql"), 0) in lines[2].text
-    assert "with every reward deleted from its updates it earns 181" in lines[3].text
+    assert "With every reward deleted from its updates it earns 181" in lines[3].text
     needed = "reach −200 on Pendulum within 6,000 samples (their mean stays above it from 12,000 on), half of TRPO's "
     assert f"{needed}within 232,000 (79,900 with tuned settings)" in lines[6].text
     assert "needs fewer still: 4,000" in lines[6].text

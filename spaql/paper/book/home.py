@@ -75,15 +75,14 @@ def headlines(
     return [
         Headline(
             same(claims, ABOVE_AQL),
-            f"SPAQL, with one partition for all time steps and its best policy kept, beats AQL, which has one for each "
-            f"step and keeps the last: on fresh episodes of "
-            f"Pendulum it earns {mean('SPAQL', 'fresh')} with {mean('SPAQL', 'arms')} arms, AQL {mean('AQL', 'fresh')} "
-            f"with {mean('AQL', 'arms')}.",
+            f"**SPAQL beats AQL.** With one partition for all time steps and its best policy kept, it earns "
+            f"{mean('SPAQL', 'fresh')} on fresh episodes of Pendulum with {mean('SPAQL', 'arms')} arms; AQL, with one "
+            f"for each step and the last policy kept, {mean('AQL', 'fresh')} with {mean('AQL', 'arms')}.",
             "../notebooks/02_pendulum",
         ),
         Headline(
             claims.verdict["cartpole-ts-solves"],
-            f"SPAQL-TS solves CartPole on average: {mean('SPAQL-TS', system='CartPole-v0')} of 200 steps by the "
+            f"**SPAQL-TS solves CartPole on average:** {mean('SPAQL-TS', system='CartPole-v0')} of 200 steps by the "
             f"paper's measure ({solved} of {len(agents)} agents solve it), and "
             f"{mean('SPAQL-TS', 'fresh', 'CartPole-v0')} on fresh episodes ({solved_fresh} do). That the mean is "
             f"above {threshold:.0f} there {with_twenty} with these agents, and {with_more} {MORE} "
@@ -92,15 +91,15 @@ def headlines(
         ),
         Headline(
             claim.verdict,
-            f"Run as we read its text, the paper's Pendulum does not come out: SPAQL earns {mean('SPAQL')}, and the "
-            f"paper prints {paper}. The best of the explanations that we tried is an experiment with {reading}, which "
-            f"predicts {number(predicted_mean(best, claim.name), 0)}.",
+            f"**The paper's Pendulum does not come out** if it is run as we read its text: SPAQL earns "
+            f"{mean('SPAQL')}, and the paper prints {paper}. The best of the explanations that we tried is an "
+            f"experiment with {reading}, which predicts {number(predicted_mean(best, claim.name), 0)}.",
             "../notebooks/11_readings",
         ),
         Headline(
             NEW,
-            "On CartPole SPAQL's Q-values learn nothing from rewards: with every reward deleted from its updates it "
-            f"earns {number(deleted.changed, 0)} on fresh episodes, with them {number(deleted.text, 0)} (with 20 "
+            "**On CartPole SPAQL's Q-values learn nothing from rewards.** With every reward deleted from its updates "
+            f"it earns {number(deleted.changed, 0)} on fresh episodes, with them {number(deleted.text, 0)} (with 20 "
             "rollouts after each iteration, the paper has 100). The reward comes from keeping the policy with the best "
             "rollouts so far and going back to it. On Pendulum it does learn, and that very choice costs it: it earns "
             f"{number(kept.changed, 0)} if it keeps its last policy instead, and {number(kept.text, 0)} as it is "
@@ -109,30 +108,30 @@ def headlines(
         ),
         Headline(
             NEW,
-            f"Reported rewards are the best of thousands: the same SPAQL policies earn {mean('SPAQL', 'fresh')} on "
+            f"**Reported rewards are the best of thousands.** The same SPAQL policies earn {mean('SPAQL', 'fresh')} on "
             f"fresh episodes of Pendulum, not {mean('SPAQL')}.",
             "../notebooks/02_pendulum",
         ),
         Headline(
             same(claims, EFFICIENT),
-            f"SPAQL and SPAQL-TS are not more sample-efficient than TRPO over its 400,000 samples: with the rollouts "
-            f"that choose its agents SPAQL uses {times:.0f} times as many samples on Pendulum, and TRPO ends ahead "
-            f"({mean('TRPO')}).",
+            f"**SPAQL and SPAQL-TS are not more sample-efficient than TRPO** over its 400,000 samples: with the "
+            f"rollouts that choose its agents SPAQL uses {times:.0f} times as many samples on Pendulum, and "
+            f"TRPO ends ahead ({mean('TRPO')}).",
             "../notebooks/05_trpo_comparison",
         ),
         Headline(
             NEW,
-            f"SPAQL-R, our repaired SPAQL, needs fewer samples than TRPO: half of its agents reach −200 on Pendulum "
-            f"within {repaired} samples (their mean stays above it from {stays} on), half of TRPO's within {trpo} "
-            f"({tuned} with tuned settings). SAC, a newer method with networks, needs "
+            f"**SPAQL-R, our repaired SPAQL, needs fewer samples than TRPO.** Half of its agents reach −200 on "
+            f"Pendulum within {repaired} samples (their mean stays above it from {stays} on), half of TRPO's "
+            f"within {trpo} ({tuned} with tuned settings). SAC, a newer method with networks, needs "
             f"{'fewer still' if faster else 'more'}: {sac}. All training is counted; the search for SPAQL-R's settings "
             f"({searched / 1e6:.0f} million samples, on variants of the same two systems and on MountainCar) is not.",
             "../notebooks/09_repaired",
         ),
         Headline(
             NEW,
-            "Every policy can be written as an exact tree, often of hundreds of leaves, which is larger than it need "
-            f"be: a search finds one with {leaves} leaves that holds the pole.",
+            "**Every policy can be written as an exact tree**, often of hundreds of leaves, which is larger than it "
+            f"need be: a search finds one with {leaves} leaves that holds the pole.",
             "../notebooks/07_policies",
         ),
     ]  # fmt: skip

@@ -214,7 +214,7 @@ def random_hypotheses(frame: pd.DataFrame, paper: tuple[float, float]) -> Figure
     for (torque, starts), cell in frame.groupby(["torque", "starts"], sort=False):
         colour, marker = HYPOTHESES[torque, starts]
         axes.scatter(cell["mean"], cell.half, s=9, alpha=0.45, color=colour, marker=marker, linewidth=0,
-                     label=f"{torque} torque, {starts} starts", rasterized=True)  # fmt: skip
+                     label=f"{torque}, {starts} starts", rasterized=True)  # fmt: skip
     axes.plot(*paper, marker="*", ms=16, color="black", linestyle="", label="the paper's row", zorder=5)
     axes.set(xlabel="mean reward of 20 agents", ylabel="half-interval", ylim=(0, None))
     legend_above(figure, axes)

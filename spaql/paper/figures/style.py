@@ -42,6 +42,7 @@ SETTINGS = sns.axes_style("whitegrid") | {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.02,
     "svg.hashsalt": "spaql",  # the same figure gives the same file
     "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own, so the same on every machine
 }
