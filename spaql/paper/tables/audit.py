@@ -177,7 +177,7 @@ def samples_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             continue
         counted = {row.counted: interval_of(row, "samples", 0) for _, row in cell.iterrows()}
         rows.append(
-            {"system": title(system), "threshold": number(threshold, 0), "algorithm": algorithm}
+            {"system and threshold": f"{title(system)}, {number(threshold, 0)}", "algorithm": algorithm}
             | {"reached by": f"{100 * cell.reached.iloc[0]:.0f} %"}
             | {"samples of training": counted["training"], "all samples": counted["all"]}
         )
