@@ -162,6 +162,22 @@ def test_the_head_of_a_long_table_stays_and_rules_part_its_groups(visit):
 
 
 @in_browser
+def test_on_paper_nothing_of_the_screen_is_left(visit):
+    page = visit("notebooks/06_audit.html")
+    page.set_viewport_size(PHONE)
+    page.wait_for_selector(".wide table .key.edge")
+    page.emulate_media(media="print")
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('article .wide, article .edge')].flatMap(
+            part => ['::before', '::after'].map(side => getComputedStyle(part, side)).filter(style =>
+                style.content !== 'none' && style.content !== 'normal' && style.display !== 'none'
+                && getComputedStyle(part).display !== 'none').map(() => part.className))"""
+    )
+    page.emulate_media(media="screen")
+    assert shown == []
+
+
+@in_browser
 def test_on_a_phone_both_names_of_a_row_stay_and_long_lists_of_claims_fit(visit):
     page = visit("notebooks/06_audit.html")
     kept = page.evaluate("[...document.querySelector('#tab-samples tbody tr').cells].map(cell => cell.className)")
