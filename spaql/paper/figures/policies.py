@@ -101,7 +101,7 @@ def phase_portrait(
 ) -> Figure:
     """Return closed-loop paths over the policy map; `spaql.policies.trajectories` makes the data.
 
-    A dot marks where a path begins, a cross where it ends.
+    A ring marks where a path begins, a cross where it ends.
     """
     figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
     axes = figure.add_subplot()
@@ -114,8 +114,8 @@ def phase_portrait(
         for piece in zip(np.split(across, breaks), np.split(up, breaks), strict=True):
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
             axes.plot(*piece, color="black", linewidth=1.1, linestyle=line)
-        axes.plot(across[0], up[0], "o", color="white", markeredgecolor="black", markersize=11)  # larger than the cross
-        axes.plot(across[0], up[0], "o", color="black", markersize=6)
+        # The ring is larger than the cross, lest it be hidden where a path ends at its start.
+        axes.plot(across[0], up[0], "o", color="white", markeredgecolor="black", markeredgewidth=2, markersize=11)
         axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9)
     return figure
 
