@@ -313,6 +313,11 @@ def test_sections_are_found_without_what_is_in_their_subsections(tmp_path):
         Section("p.html", "a", "One", "One", "first words"),
         Section("p.html", "b", "One", "Two", "more"),
     ]
+    words = '<h1>One</h1><p><span class="whole">SPAQL-TS</span>, Mountain\u00adCar</p>'
+    assert (
+        sections_of("p.html", f'<article><section id="a">{words}</section></article>')[0].text
+        == "SPAQL-TS, MountainCar"
+    )
     (tmp_path / "_static").mkdir()
     (tmp_path / "p.html").write_text(html, encoding="utf-8")
     scripts = '<script src="_static/doctools.js"></script>\n<script src="searchindex.js"></script>\n'

@@ -49,8 +49,8 @@ def test_the_numbers_are_those_of_the_papers_table_and_four_in_words():
     assert [(n.label, n.printed) for n in found if n.kind not in ("mean", "half")] == [
         ("SPAQL: gain of five torques", 100),
         ("SPAQL-TS: gain of five torques", 100),
-        ("SPAQL: caught up by TRPO", 200),
-        ("SPAQL-TS: caught up by TRPO", 200),
+        ("SPAQL: TRPO catches up", 200),
+        ("SPAQL-TS: TRPO catches up", 200),
     ]
     assert len({n.label for n in found}) == len(found) == 18
     assert {n.claim.place for n in found} == {

@@ -56,7 +56,7 @@ class Number(NamedTuple):
     def label(self) -> str:
         """Return the number in a few words."""
         what = {"mean": self.claim.column, "half": f"{self.claim.column}, ±", "gain": "gain of five torques"}
-        return f"{self.algorithm}: {what.get(self.kind, 'caught up by TRPO')}"
+        return f"{self.algorithm}: {what.get(self.kind, 'TRPO catches up')}"
 
     @property
     def printed(self) -> float:

@@ -33,6 +33,9 @@ def sections_of(page: str, html: str) -> list[Section]:
         return []
     for tag in article.select(SILENT):
         tag.decompose()
+    for tag in article.select("span.whole"):  # a word of its sentence, see `spaql.paper.book.sphinx`
+        tag.unwrap()
+    article.smooth()
     chapter = article.find("h1")
     found = []
     for section in reversed(article.find_all("section", id=True)):  # inner ones before what they are in
@@ -51,8 +54,8 @@ def sections_of(page: str, html: str) -> list[Section]:
 
 
 def single_spaced(text: str) -> str:
-    """Return a text with single spaces."""
-    return " ".join(text.split())
+    """Return a text with single spaces, and without marks of where a word may be divided."""
+    return " ".join(text.replace("\u00ad", "").replace("\u200b", "").split())
 
 
 def write_search(html: Path, pages: Iterable[str]) -> Path:
