@@ -115,8 +115,9 @@ def phase_portrait(
             axes.plot(*piece, color="white", linewidth=2.6, alpha=0.8)
             axes.plot(*piece, color="black", linewidth=1.1, linestyle=line)
         # The ring is larger than the cross, lest it be hidden where a path ends at its start.
-        axes.plot(across[0], up[0], "o", color="white", markeredgecolor="black", markeredgewidth=2, markersize=11)
-        axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9)
+        axes.plot(across[0], up[0], "o", color="white", markeredgecolor="black", markeredgewidth=2, markersize=11,
+                  clip_on=False)  # fmt: skip
+        axes.plot(across[-1], up[-1], "X", color="black", markeredgecolor="white", markersize=9, clip_on=False)
     return figure
 
 
