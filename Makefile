@@ -7,7 +7,7 @@ READY = .venv/.ready
 TESTING = .venv/.testing
 TRPO = .venv/.trpo
 # How many notebooks or files of tests run at once; four of either have room in 8 GB of memory.
-CORES := $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+CORES = $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
 
 # Bytecode is kept even where the surroundings say otherwise: without it each of the many processes that tests and notebooks
 # start would compile all that it imports, for some ten seconds.

@@ -37,10 +37,10 @@ function markGroups() {
 
 // The columns at the left that name a row stay in sight together, as far as they leave room for the others: those of
 // words, and of the numbers N and thresholds.  They overlap a little, lest what passes below them shows between them.
-const names = (head) => head.matches(".text-left") || ["N", "threshold"].includes(head.textContent.trim());
 function keepNames() {
   for (const table of document.querySelectorAll(".bd-article table.table:not(.filtered)")) {
     const room = 0.65 * (table.closest(".pst-scrollable-table-container") || table).clientWidth;
+    const names = (head) => head.matches(".text-left") || ["N", "threshold"].includes(head.textContent.trim());
     const widths = [...(table.tHead?.rows[0].cells || [])].map((head) => (names(head) ? head.offsetWidth : room));
     let left = 0, last = 0;
     for (const [column, width] of widths.entries()) {

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import LONG_RUNS, scale_of
 from spaql.rules import COLUMNS
@@ -18,6 +19,12 @@ def by_system(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(
         "system", key=lambda systems: systems.map(places).fillna(len(places)), kind="stable", ignore_index=True
     )
+
+
+def by_algorithm(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows by system, and by algorithm in the order that every figure has them in."""
+    places = {name: place for place, name in enumerate(STYLES)}
+    return by_system(frame.sort_values("algorithm", key=lambda names: names.map(places), kind="stable"))
 
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:

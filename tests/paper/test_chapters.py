@@ -229,11 +229,17 @@ def test_no_line_of_the_book_ends_inside_a_number(text, kept):
 
 def test_names_and_dates_are_words_and_a_name_too_long_for_a_phone_may_be_divided():
     document = new_document("page")
-    document += nodes.paragraph("", "SPAQL-TS, not AQL, on MountainCarContinuous since 2026-11-15")
+    document += nodes.entry("", nodes.paragraph("", "SPAQL-TS, not AQL, on MountainCarContinuous since 2026-11-15"))
     document += nodes.literal("", "SPAQL-TS")
+    document += nodes.paragraph("", "the parameter env_seed, on MountainCarContinuous")
+    document += nodes.math_block("", "x_h = 0")
+    document += nodes.entry("", nodes.paragraph("", "line_search_max_iter"))
     bind_text(None, document, "page")
     assert [node.astext() for node in document.findall(nodes.inline)] == ["SPAQL-TS", "2026-11-15"]
     assert document[0].astext() == "SPAQL-TS, not AQL, on MountainCar\u00adContinuous since 2026-11-15"
+    assert document[2].astext() == "the parameter env_seed, on MountainCarContinuous"  # as a reader copies it
+    assert document[3].astext() == "x_h = 0"
+    assert document[4].astext() == "line_\u200bsearch_\u200bmax_\u200biter"
 
 
 @pytest.mark.parametrize(

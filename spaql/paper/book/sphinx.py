@@ -68,11 +68,12 @@ WHOLE = re.compile(r"(SPAQL-(?:TS|R)\b|\b\d{4}-\d\d-\d\d\b)")  # names and dates
 def bind_text(app: Any, doctree: nodes.document, docname: str) -> None:
     """Keep together what a line must not end in: a number and its unit or its interval, a symbol and its value.
 
-    A name with a hyphen or a date is one word; a name that is too long for a narrow column may be divided.
+    A name with a hyphen or a date is one word.  In tables a name that is too long for a narrow column may be divided.
     """
+    in_cells = {id(node) for cell in doctree.findall(nodes.entry) for node in cell.findall(nodes.Text)}
     for node in list(doctree.findall(nodes.Text)):
-        if not isinstance(node.parent, (nodes.literal, nodes.literal_block, nodes.raw, nodes.math)):
-            text = bound(str(node)).replace("MountainCarContinuous", "MountainCar\u00adContinuous")
+        if not isinstance(node.parent, (nodes.literal, nodes.literal_block, nodes.raw, nodes.math, nodes.math_block)):
+            text = divisible(bound(str(node))) if id(node) in in_cells else bound(str(node))
             parts = WHOLE.split(text)  # every other one is a name or a date
             if len(parts) > 1 or text != node:
                 pieces = [nodes.inline("", part, classes=["whole"]) if i % 2 else nodes.Text(part)
@@ -85,9 +86,14 @@ def bound(text: str) -> str:
     text = re.sub(r"(?<=\d) ± (?=\d)", "\u00a0±\u00a0", text)
     text = re.sub(r"\b([A-Za-zξθγεα]) ([=<>≥≤])[ \u00a0](?=[−\d])", "\\1\u00a0\\2\u00a0", text)
     text = re.sub(r"([≥≤]) (?=[−\d])", "\\1\u00a0", text)
-    text = re.sub(r"(?<=[a-z])_(?=[a-z])", "_\u200b", text)  # where the name of a setting may be divided
     text = re.sub(r"(?<=\d) (?=(?:Nm|N|m|kg|rad|rad/s|s|ns|µs|ms|MB|px|%)\b|%)", "\u00a0", text)
     return unbroken(text)
+
+
+def divisible(text: str) -> str:
+    """Return a text whose long names may be divided: after an underscore, or before their last word with a capital."""
+    text = re.sub(r"(?<=[a-z])_(?=[a-z])", "_\u200b", text)
+    return re.sub(r"\b(?=\w{16})(\w+[a-z])([A-Z][a-z]+)\b", "\\1\u00ad\\2", text)
 
 
 def drop_thebe(app: Any, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:

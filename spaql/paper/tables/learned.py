@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
-from spaql.paper.frames import by_system
+from spaql.paper.frames import by_algorithm
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.audit import interval_of
@@ -54,9 +54,7 @@ def percent(row: pd.Series) -> str:
 
 def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     """Return the rows of each system and algorithm, in the book's order."""
-    places = {name: place for place, name in enumerate(LEARNERS)}
-    groups = by_system(frame.sort_values("algorithm", key=lambda names: names.map(places), kind="stable"))
-    return list(groups.groupby(["system", "algorithm"], sort=False))
+    return list(by_algorithm(frame).groupby(["system", "algorithm"], sort=False))
 
 
 def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) -> Table:

@@ -7,23 +7,17 @@ import pandas as pd
 
 from spaql.agent import Agent
 from spaql.paper.audit.repaired import load_search
-from spaql.paper.labels import STYLES
+from spaql.paper.frames import by_algorithm
 from spaql.paper.tables.table import Table, between, difference, number, plus_minus, small
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import title
 
 
-def by_style(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return rows by system, and by algorithm in the order that every figure has them in."""
-    places = {name: place for place, name in enumerate((*dict.fromkeys(frame.system), *STYLES))}
-    return frame.sort_values(["system", "algorithm"], key=lambda names: names.map(places), kind="stable")
-
-
 def counts_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the mean reward of each algorithm after some numbers of samples, system by system."""
     rows = []
-    for (system, algorithm), cell in by_style(frame).groupby(["system", "algorithm"], sort=False):
+    for (system, algorithm), cell in by_algorithm(frame).groupby(["system", "algorithm"], sort=False):
         row = {"system": title(system), "algorithm": algorithm}
         row |= {f"{count:,}": "" for count in sorted(set(frame.samples))}
         for found in cell.itertuples(index=False):
@@ -40,7 +34,7 @@ def with_half(mean: float, high: float) -> str:
 def levels_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return after how many samples each algorithm reaches each level of one system, and from where on it stays."""
     rows = []
-    for algorithm, cell in by_style(frame).groupby("algorithm", sort=False):
+    for algorithm, cell in by_algorithm(frame).groupby("algorithm", sort=False):
         row = {"algorithm": algorithm, "agents": str(cell.agents.max())}
         for found in cell.itertuples(index=False):
             row[f"{number(found.level, 0)}, first"] = thousands(found.first)
@@ -94,7 +88,7 @@ def against_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             "p (Welch)": small(row.p),
             "probability of improvement": between(Interval(row.wins, row.wins_low, row.wins_high), 2),
         }
-        for row in by_style(frame).itertuples(index=False)
+        for row in by_algorithm(frame).itertuples(index=False)
     ]
     return Table(pd.DataFrame(rows), caption, name)
 
