@@ -23,11 +23,9 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     """
     cells, low, high, axes = borrowed(p.cells), borrowed(p.low), borrowed(p.high), p.axes
     state, x, action = borrowed(state), borrowed(x), borrowed(action)
-    total = 0.0
-    h = 0
-    over = False
+    total, steps = 0.0, 0
     reset(world, state, start, x)
-    while h < learner.limit and not over:
+    for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
         if central:
             central_action(low, high, ball, learner.discrete, action)
@@ -35,8 +33,10 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
             draw_action(low, high, ball, learner.discrete, rng, action)
         reward, over = step(world, state, action, x)
         total += reward
-        h += 1
-    return total, h
+        steps += 1
+        if over:
+            break
+    return total, steps
 
 
 @either
@@ -47,10 +47,9 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
     """
     balls, low, high, cells, axes = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells), p.axes
     state, x, y, action = borrowed(state), borrowed(x), borrowed(y), borrowed(action)
-    h = 0
-    over = False
+    steps = 0
     reset(world, state, start, x)
-    while h < learner.limit and not over:
+    for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
         draw_action(low, high, ball, learner.discrete, rng, action)
         reward, over = step(world, state, action, y)
@@ -65,8 +64,10 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
                 draw_estimates(p, first, learner.H, rng)
         for i in range(len(axes)):
             x[i] = y[i]
-        h += 1
-    return p, h
+        steps += 1
+        if over:
+            break
+    return p, steps
 
 
 class Run(NamedTuple):

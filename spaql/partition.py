@@ -207,8 +207,12 @@ def next_cell(cells, halves, top, cell):
 @entry
 def update(balls, cells, halves, ball, q):
     """Set a ball's estimate, and with it the best balls of the cells below."""
+    cell = balls[ball].cell
+    own = cells[cell].own
     balls[ball].q = q
-    project(balls, cells, halves, balls[ball].cell, ball)
+    # A ball that was not the best of its cell and is not now makes no difference there, nor to the cells below.
+    if ball == own or winner(balls, own, ball) != own:
+        project(balls, cells, halves, cell, ball)
 
 
 def crowded_cells(p: Partition) -> list[tuple[tuple[int, ...], float]]:

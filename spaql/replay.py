@@ -176,11 +176,10 @@ def refine(p, cell, discrete, rng):
 @entry
 def refine_to(p, depth, discrete, rng):
     """Split every cell down to a depth: a fixed grid.  Return the partition."""
-    cell = 0
-    while cell < p.counts[CELLS]:
-        if p.cells[cell].depth < depth:
-            p = refine(p, cell, discrete, rng)
-        cell += 1
+    for level in range(depth):
+        for cell in range(p.counts[CELLS]):
+            if p.cells[cell].depth == level:
+                p = refine(p, cell, discrete, rng)
     return p
 
 

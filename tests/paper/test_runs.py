@@ -560,6 +560,7 @@ def test_before_trpo_is_trained_it_is_said_how_long_that_takes(monkeypatch, capl
         raise Started
 
     monkeypatch.setattr(runner, "compute_all", compute_all)
+    monkeypatch.setattr(runner, "refuse_without_torch", lambda missing: None)
     changed = [dataclasses.replace(job, fresh=500) for job in paper_jobs("trpo")]
     with caplog.at_level(logging.WARNING), pytest.raises(Started):
         run(changed, workers=2, store=ROOT / "results", progress_bar=False)
