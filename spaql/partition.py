@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike
 
 from spaql.compiling import either, entry, inlined, inner, joined, records
 
+# No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is no negative
+# index, which would count from an array's end.  That saves a step of a rollout up to a tenth of its time.
 NONE = -1
 
 BALL = np.dtype(
@@ -110,7 +112,7 @@ def locate(cells, axes, root, x):
     cell = root
     children = cells[cell].children
     shift = BITS
-    while children != NONE:
+    while children > NONE:
         half = 0
         for i in range(len(axes)):  # the compiler takes the digits out of the loop
             half |= ((digits(x[i]) >> shift) & 1) << i
@@ -170,7 +172,7 @@ def project(balls, cells, halves, cell, changed):
     """Find the best ball of a cell again, on which the ball `changed` hangs or hung, and of the cells below it."""
     own = NONE
     ball = cells[cell].first
-    while ball != NONE:
+    while ball > NONE:
         own = winner(balls, own, ball)
         ball = balls[ball].next
     cells[cell].own = own
@@ -183,7 +185,7 @@ def project(balls, cells, halves, cell, changed):
 def project_below(balls, cells, halves, top, changed):
     """Find the best balls of the cells below the cell `top` again, where the ball `changed` can make a difference."""
     cell = cells[top].children
-    while cell != NONE:
+    while cell > NONE:
         best = winner(balls, cells[cells[cell].parent].best, cells[cell].own)
         deeper = best != cells[cell].best or best == changed
         cells[cell].best = best

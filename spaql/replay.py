@@ -123,7 +123,7 @@ def leaf_below(cells, axes, cell, states, at):
     """The leaf cell that holds a state of the memory, looked for below a cell that holds it."""
     children = cells[cell].children
     shift = BITS - int(cells[cell].depth)
-    while children != NONE:
+    while children > NONE:
         half = 0
         for i in range(len(axes)):
             half |= ((digits(states[at, i]) >> shift) & 1) << i
@@ -156,7 +156,7 @@ def visits_of(balls, cells, cell):
     """How often a leaf cell was visited, which includes the visits it inherited."""
     total = 0
     ball = cells[cell].first
-    while ball != NONE:
+    while ball > NONE:
         total += balls[ball].visits
         ball = balls[ball].next
     return total
@@ -166,7 +166,7 @@ def visits_of(balls, cells, cell):
 def refine(p, cell, discrete, rng):
     """Split all balls of a leaf cell: each half of it has a ball for each action again.  Return the partition."""
     ball = p.cells[cell].first
-    while ball != NONE:
+    while ball > NONE:
         after = p.balls[ball].next
         p = split(p, ball, discrete, False, rng)
         ball = after

@@ -78,9 +78,9 @@ def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
     chosen = cells[leaf].best
     total = 0.0
     cell = leaf
-    while cell != NONE:
+    while cell > NONE:
         ball = cells[cell].first
-        while ball != NONE:
+        while ball > NONE:
             w = math.exp((balls[ball].q - preferred) * factor)
             total += w
             if w == total or rng.random() * total < w:
@@ -95,9 +95,9 @@ def lowest_estimate(balls, cells, leaf):
     """The least Q of the balls relevant to a leaf cell."""
     lowest = math.inf
     cell = leaf
-    while cell != NONE:
+    while cell > NONE:
         ball = cells[cell].first
-        while ball != NONE:
+        while ball > NONE:
             lowest = min(lowest, balls[ball].q)
             ball = balls[ball].next
         cell = cells[cell].parent
