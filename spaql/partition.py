@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from spaql.compiling import either, entry, inlined, inner, joined, records
 
-# No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is no negative
-# index, which would count from an array's end.  That saves a step of a rollout up to a tenth of its time.
+# No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is not a
+# negative index, which would count from an array's end.  That saves up to a tenth of a rollout's time.
 NONE = -1
 
 BALL = np.dtype(
