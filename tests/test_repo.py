@@ -172,6 +172,26 @@ def test_the_readme_and_the_workflow_install_the_same_torch():
     assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+def test_without_torch_the_tests_that_need_it_are_skipped():
+    """As on most machines: where pip finds no CPU build of torch, none is installed."""
+    script = """
+import sys, pytest
+class WithoutTorch:
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+sys.meta_path.insert(0, WithoutTorch)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+    files = [f"tests/paper/test_{name}.py" for name in ("trpo", "robustness", "repaired", "evidence")]
+    chosen = ["-k", "network_does or trpo or sb3 or torch", "-p", "no:cacheprovider", "-rs"]
+    done = subprocess.run([sys.executable, "-c", script, *files, *chosen], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "SKIPPED [1] tests/paper/test_trpo.py" in done.stdout
+    assert "SKIPPED [2] tests/paper/test_robustness.py" in done.stdout
+
+
 def test_the_workflow_builds_on_what_the_readme_names():
     build = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))["jobs"]["build"]
     machines = {(entry["os"], entry["python"]) for entry in build["strategy"]["matrix"]["include"]}

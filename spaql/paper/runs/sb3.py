@@ -17,8 +17,8 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
-except ImportError as error:
-    raise ImportError("SAC, PPO and DQN need stable-baselines3 and torch: pip install 'spaql[trpo]'") from error
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("SAC, PPO and DQN need stable-baselines3 and torch: pip install 'spaql[trpo]'") from error
 
 CLASSES: dict[str, type[BaseAlgorithm]] = {"SAC": SAC, "PPO": PPO, "DQN": DQN}
 

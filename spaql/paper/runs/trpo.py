@@ -20,8 +20,8 @@ try:
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.vec_env import VecEnv, VecNormalize
-except ImportError as error:
-    raise ImportError("TRPO needs sb3-contrib and torch: pip install 'spaql[trpo]'") from error
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("TRPO needs sb3-contrib and torch: pip install 'spaql[trpo]'") from error
 
 
 def limit_of(env_id: str) -> int:
