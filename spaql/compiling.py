@@ -16,6 +16,7 @@ import logging
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -156,18 +157,22 @@ class Cache(FunctionCache):
             log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
 
 
+_one_folder = threading.Lock()  # Numba has one setting for where machine code is kept, whichever thread asks
+
+
 def _cached(function: Callable, folder: str, subject: str = "") -> Callable:
     """Compile a function; its machine code is kept in a folder, if there is one.  It is said if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
     if folder and not numba.config.DISABLE_JIT:
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
-        try:
-            compiled._cache = Cache(function)
-            compiled._cache.subject = subject
-        except (OSError, RuntimeError) as error:  # no place for it: it is compiled at every start
-            log.warning("machine code cannot be kept in %s (%s)", folder, error)
-        finally:
-            numba.config.CACHE_DIR = before
+        with _one_folder:
+            before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
+            try:
+                compiled._cache = Cache(function)
+                compiled._cache.subject = subject
+            except (OSError, RuntimeError) as error:  # no place for it: it is compiled at every start
+                log.warning("machine code cannot be kept in %s (%s)", folder, error)
+            finally:
+                numba.config.CACHE_DIR = before
     return compiled
 
 

@@ -4,8 +4,11 @@ import logging
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import pytest
 
 from spaql import compiling
@@ -141,3 +144,20 @@ def test_what_takes_long_to_compile_is_said_with_the_time_it_took(tmp_path, capl
         assert compiling._cached(double, str(tmp_path), "doubling for nobody")(2.0) == 4.0  # kept, so not said
         assert compiling._cached(double, str(tmp_path / "other"))(2.0) == 4.0  # too short to be worth a word
         assert not caplog.records
+
+
+def test_threads_keep_machine_code_each_in_its_own_folder(monkeypatch, tmp_path):
+    class Slow(compiling.Cache):
+        def __init__(self, function):
+            time.sleep(0.02)  # so that the threads would come between each other
+            super().__init__(function)
+
+    def twice(x):
+        return 2 * x
+
+    monkeypatch.setattr(compiling, "Cache", Slow)
+    folders, before = [str(tmp_path / str(i)) for i in range(8)], numba.config.CACHE_DIR
+    with ThreadPoolExecutor(4) as pool:
+        compiled = list(pool.map(lambda folder: compiling._cached(twice, folder), folders))
+    assert [str(Path(one._cache.cache_path).parent) for one in compiled] == folders
+    assert before == numba.config.CACHE_DIR
