@@ -23,7 +23,7 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     """
     cells, low, high, axes = borrowed(p.cells), borrowed(p.low), borrowed(p.high), p.axes
     state, x, action = borrowed(state), borrowed(x), borrowed(action)
-    total, steps = 0.0, 0
+    total = 0.0
     reset(world, state, start, x)
     for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
@@ -33,10 +33,9 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
             draw_action(low, high, ball, learner.discrete, rng, action)
         reward, over = step(world, state, action, x)
         total += reward
-        steps += 1
         if over:
             break
-    return total, steps
+    return total, h + 1
 
 
 @either
@@ -47,7 +46,6 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
     """
     balls, low, high, cells, axes = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells), p.axes
     state, x, y, action = borrowed(state), borrowed(x), borrowed(y), borrowed(action)
-    steps = 0
     reset(world, state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
@@ -64,10 +62,9 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
                 draw_estimates(p, first, learner.H, rng)
         for i in range(len(axes)):
             x[i] = y[i]
-        steps += 1
         if over:
             break
-    return p, steps
+    return p, h + 1
 
 
 class Run(NamedTuple):
