@@ -594,7 +594,7 @@ class Agent:
         else:
             state = None
         actions = np.empty((len(batch), len(self._space.action_half)))
-        act(self._best, steps, points, self._learner.discrete, bool(deterministic), self._prediction_rng, actions)
+        act(self._best, steps, points, self._space, bool(deterministic), self._prediction_rng, actions)
         if self._learner.discrete:
             result = actions[:, 0].astype(np.int64) + self.env.action_space.start
         else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 
 from spaql.compiling import records
 
@@ -30,6 +31,7 @@ def write(path: Path, header: dict, arrays: dict[str, np.ndarray]) -> None:
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is a folder or a device, not a file that could be replaced: give another name")
+    arrays = {name: repack_fields(array) for name, array in arrays.items()}  # room between records is not written
     header = header | {"checksum": checksum(arrays)}
     packed = arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
     temporary = target.with_name(f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
@@ -88,10 +90,10 @@ def check_size(path: Path) -> None:
 
 def check_array(arrays: dict[str, np.ndarray], name: str, dtype: Any, length: int | None = None) -> np.ndarray:
     """Return an array of a file if it has the type and length it should have."""
-    array = arrays[name]
-    if array.dtype != dtype or (length is not None and len(array) != length):
-        raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {dtype}")
-    # Archives forget whether records are aligned; compiled code takes arrays with and without as different types.
+    array, expected = arrays[name], repack_fields(np.dtype(dtype))
+    if array.dtype != expected or (length is not None and len(array) != length):
+        raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {expected}")
+    # Archives forget how records are aligned and spaced; compiled code takes arrays of another layout as another type.
     found = np.empty(array.shape, dtype) if np.dtype(dtype).names is None else records(len(array), dtype)
     found[...] = array
     return found

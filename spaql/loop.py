@@ -28,9 +28,9 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
         if central:
-            central_action(low, high, ball, learner.discrete, action)
+            central_action(low, high, ball, world.space, action)
         else:
-            draw_action(low, high, ball, learner.discrete, rng, action)
+            draw_action(low, high, ball, world.space, rng, action)
         reward, over = step(world, state, action, x)
         total += reward
         if over:
@@ -49,7 +49,7 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
     reset(world, state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
-        draw_action(low, high, ball, learner.discrete, rng, action)
+        draw_action(low, high, ball, world.space, rng, action)
         reward, over = step(world, state, action, y)
         if learner.algorithm != RANDOM and learn_from(
             balls, cells, axes, learner, h, ball, x, y, reward, over == ENDED
@@ -166,11 +166,11 @@ def conclude(trainee, best, learner, N, statuses, history):
 
 
 @entry
-def act(p, roots, points, discrete, central, rng, actions):
+def act(p, roots, points, space, central, rng, actions):
     """Write the greedy policy's action at each of many points of the standard space."""
     for i in range(len(points)):
         ball = best_ball(p.cells, p.axes, roots[i], points[i])
         if central:
-            central_action(p.low, p.high, ball, discrete, actions[i])
+            central_action(p.low, p.high, ball, space, actions[i])
         else:
-            draw_action(p.low, p.high, ball, discrete, rng, actions[i])
+            draw_action(p.low, p.high, ball, space, rng, actions[i])

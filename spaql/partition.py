@@ -35,14 +35,18 @@ BALL = np.dtype(
     align=True,
 )
 CELL = np.dtype(
-    [
-        ("children", np.int32),  # the first of its 2^d halves' cells, which stand in a row; NONE for a leaf
-        ("best", np.int32),  # the best ball relevant to the whole cell: hanging here or on a cell above
-        ("own", np.int32),  # the best ball hanging here
-        ("first", np.int32),  # the first unsplit ball hanging here, whose `next` leads to the others
-        ("parent", np.int32),
-        ("depth", np.int32),  # a cell of depth n, and so its balls, has radius 2^-n
-    ],
+    {
+        "names": (
+            "children",  # the first of its 2^d halves' cells, which stand in a row; NONE for a leaf
+            "best",  # the best ball relevant to the whole cell: hanging here or on a cell above
+            "own",  # the best ball hanging here
+            "first",  # the first unsplit ball hanging here, whose `next` leads to the others
+            "parent",
+            "depth",  # a cell of depth n, and so its balls, has radius 2^-n
+        ),
+        "formats": (np.int32,) * 6,
+        "itemsize": 32,  # a power of two finds a cell without a multiplication: 3 to 6 % of a run's time
+    },
     align=True,
 )
 BITS = 31  # states are located with this many binary digits after the point: the greatest depth
@@ -128,12 +132,17 @@ def best_ball(cells, axes, root, x):
     return cells[locate(cells, axes, root, x)].best
 
 
+# Of a space the compiler knows how many numbers an action is; of an index without a sign, that it does not count from
+# the end.  A rollout waits for its action at every step, so both are worth some percent of its time.
+
+
 @either
-def draw_action(lows, highs, ball, discrete, rng, action):
+def draw_action(lows, highs, ball, space, rng, action):
     """Draw an action uniformly within a ball."""
-    for i in range(action.size):
-        low, high = lows[ball, i], highs[ball, i]
-        if not discrete:
+    row = np.uintp(ball)
+    for i in range(len(space.action_half)):
+        low, high = lows[row, i], highs[row, i]
+        if space.actions == 0:
             action[i] = low + (high - low) * rng.random()
         elif high - low > 1.0:
             action[i] = math.floor(low + (high - low) * rng.random())
@@ -142,11 +151,12 @@ def draw_action(lows, highs, ball, discrete, rng, action):
 
 
 @either
-def central_action(lows, highs, ball, discrete, action):
+def central_action(lows, highs, ball, space, action):
     """The action in the middle of a ball."""
-    for i in range(action.size):
-        action[i] = (lows[ball, i] + highs[ball, i]) / 2
-        if discrete:
+    row = np.uintp(ball)
+    for i in range(len(space.action_half)):
+        action[i] = (lows[row, i] + highs[row, i]) / 2
+        if space.actions > 0:
             action[i] = math.floor(action[i])
 
 

@@ -33,7 +33,7 @@ def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
     `noise` holds the standard deviation of what is added to each observed variable; `seen` has no rows, or one row per
     step for every episode.
     """
-    feature, threshold, left, right, low, high, discrete = tree
+    feature, threshold, left, right, low, high = tree
     state, x, observation, action = room(world), np.empty(noise.size), np.empty(noise.size), np.empty(low.shape[1])
     for i in range(len(starts)):
         total = 0.0
@@ -49,9 +49,9 @@ def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
                 seen[i, h] = observation
             leaf = descend(feature, threshold, left, right, observation)
             if central:
-                central_action(low, high, leaf, discrete, action)
+                central_action(low, high, leaf, world.space, action)
             else:
-                draw_action(low, high, leaf, discrete, rng, action)
+                draw_action(low, high, leaf, world.space, rng, action)
             reward, over = step(world, state, action, x)
             total += reward
             h += 1
@@ -104,7 +104,7 @@ def play_interpreted(
             leaf = int(tree.apply(x)[0])
             given = middle[leaf]
             if not deterministic:
-                draw_action(tree.low, tree.high, leaf, discrete, rng, action)
+                draw_action(tree.low, tree.high, leaf, tree.variables.space, rng, action)
                 given = space.start + int(action[0]) if discrete else to_box(space, tree.variables.space, action)
             observation, reward, terminated, truncated, _ = env.step(given)
             rewards[i], steps[i], over = rewards[i] + float(reward), steps[i] + 1, terminated or truncated
@@ -131,9 +131,8 @@ def run_tree(
     if world is None:
         with undisturbed(env):
             return play_interpreted(tree, env, starts, limit, deterministic, noise, rng, record)
-    arrays = (*tree[:-1], tree.variables.box is None)
     seen = np.empty((len(starts) if record else 0, limit, dimensions))
-    world.call(play, starts, limit, arrays, deterministic, noise, rng, rewards, steps, seen)
+    world.call(play, starts, limit, tree[:-1], deterministic, noise, rng, rewards, steps, seen)
     kept = seen[np.arange(limit) < steps[:, None]] if record else seen.reshape(0, dimensions)
     return Episodes(rewards, steps, kept)
 

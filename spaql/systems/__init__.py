@@ -364,7 +364,7 @@ def step_with(move: Callable, observe: Callable) -> Callable:
 
     def step_model(world, state, action, x):
         if world.space.actions == 0:
-            for i in range(action.size):
+            for i in range(len(world.space.action_half)):
                 action[i] = world.space.action_centre[i] + world.space.action_half[i] * action[i]
         reward, over = move(world.constants, state, action)
         observe(world.constants, state, x)

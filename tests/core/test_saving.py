@@ -139,6 +139,19 @@ def test_no_rewritten_archive_crashes_hangs_or_is_accepted_with_broken_structure
 
 
 @pytest.mark.faults("damage")
+def test_a_file_holds_records_without_the_room_that_memory_leaves_between_them(tmp_path):
+    """So that files do not depend on what is fastest in memory: those of earlier versions have this layout, too."""
+    agent = trained("SPAQL")
+    agent.save(tmp_path / "agent.npz")
+    with np.load(tmp_path / "agent.npz") as file:
+        kept = file["best_cells"]
+    fields = ("children", "best", "own", "first", "parent", "depth")
+    assert kept.dtype == np.dtype([(name, np.int32) for name in fields])
+    loaded = SPAQL.load(tmp_path / "agent.npz")._best.cells
+    assert loaded.dtype == agent._best.cells.dtype != kept.dtype
+    assert all(np.array_equal(loaded[name], kept[name]) for name in fields)
+
+
 def test_a_flipped_bit_is_noticed(tmp_path):
     path = tmp_path / "agent.npz"
     agent = trained("SPAQL")

@@ -52,7 +52,7 @@ def trace_episodes(world, starts, p, learner, limit, rng, steps, ends, chosen, r
         while h < limit and not over:
             root = min(h, learner.H - 1) if learner.algorithm == AQL else 0
             ball = best_ball(p.cells, p.axes, root, x)
-            draw_action(p.low, p.high, ball, learner.discrete, rng, action)
+            draw_action(p.low, p.high, ball, world.space, rng, action)
             reward, over = step(world, state, action, x)
             chosen[i, h] = ball
             rewards[i, h] = reward
