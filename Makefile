@@ -6,8 +6,9 @@ LOCKED = .venv/.locked
 READY = .venv/.ready
 TESTING = .venv/.testing
 TRPO = .venv/.trpo
-# How many notebooks or files of tests run at once; four of either have room in 8 GB of memory.
-CORES = $(shell $(PYTHON) -c 'import os; print(min(4, os.cpu_count() or 1))')
+# How many notebooks or files of tests run at once: one on each core, as far as there are 2 GB of memory for each.
+CORES = $(shell $(PYTHON) -c 'import os; memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"); \
+	print(max(1, min(os.cpu_count() or 1, memory // 2_000_000_000)))')
 
 # Bytecode is kept even where the surroundings say otherwise: without it each of the many processes that tests and notebooks
 # start would compile all that it imports, for some ten seconds.
