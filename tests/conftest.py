@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import sys
+from collections import Counter
 
 import gymnasium as gym
 import hypothesis
@@ -39,6 +40,12 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 in_browser = pytest.mark.skipif(
     CHROMIUM is None and not os.environ.get("NEED_BROWSER"), reason="there is no Chromium (or Chrome) on this machine"
 )
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that have most slow tests, so that none of them runs on alone at the end."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 class Opaque(gym.Wrapper):

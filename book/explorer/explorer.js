@@ -612,6 +612,12 @@ const spaqlExplorer = (() => {
 
   function build(place, data) {
     place.replaceChildren();
+    const unknown = Object.values(data.systems).find((system) => !known(system));
+    if (unknown) {
+      place.textContent = `${unknown.title} cannot be drawn: no file of systems/ that this page loads defines ` +
+        `SPAQL_SYSTEMS.${unknown.family}.`;
+      return;
+    }
     place.classList.add("spaql");
     element(place, "style", {}, STYLE);
     const top = element(place, "div", { class: "spaql-row" });

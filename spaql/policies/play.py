@@ -13,6 +13,7 @@ from spaql.policies.tree import Tree, descend
 from spaql.spaces import Space, to_box
 from spaql.systems import (
     CompiledWorld,
+    begin,
     compiled_world,
     episode_limit,
     horizon_of,
@@ -183,8 +184,17 @@ def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.n
     A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
     and its pole.
     """
-    world_of(make_env(env), tree.variables.space)
+    world = world_of(make_env(env), tree.variables.space)
     starts = np.atleast_2d(np.asarray(starts, float))
+    names, begun = [variable.name for variable in world.system.state], world.model.room()
+    if starts.ndim != 2 or starts.shape[1] != len(names):
+        raise ValueError(f"a state of {world.system.name} is {', '.join(names)}: expected rows of {len(names)}, "
+                         f"not an array of shape {starts.shape}")  # fmt: skip
+    for start in starts:
+        begin(world.model.constants, start, begun)
+        if not np.array_equal(begun[: len(names)], start):
+            raise ValueError(f"an episode of {world.system.name} cannot begin at {start.tolist()}: its function begin "
+                             f"makes {begun[: len(names)].tolist()} of it")  # fmt: skip
     episodes = run_tree(tree, make_env(env), starts, np.random.default_rng(0), record=True)
     return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
 

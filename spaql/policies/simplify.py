@@ -42,6 +42,8 @@ class Simplified(NamedTuple):
     def __str__(self) -> str:
         parts = ((self.tree, self.fresh), (self.full, self.full_fresh))
         small, full = (f"{tree.leaves} leaves: {fresh}" for tree, fresh in parts)
+        if self.tree.leaves == self.full.leaves:
+            return f"no smaller tree that was tried keeps the return (try more `leaves`); the full policy, {full}"
         return f"{small} on fresh episodes; the full policy, {full}"
 
 

@@ -146,13 +146,30 @@ def register(system: System) -> System:
     Registering another system for the same environments replaces the first, with constants of a class of its own: what
     is compiled already for a class stays as it is.
     """
-    for variable in (*system.state, *system.observed, system.action):
-        check_name(f"a variable of {system.name}", variable.name)
+    check_description(system)
     for known in list(REGISTRY.values()):
         if set(known.originals) & set(system.originals):
             del REGISTRY[known.constants]
     REGISTRY[system.constants] = system
     return system
+
+
+def check_description(system: System) -> None:
+    """Say if what a system says of itself does not fit together."""
+    if not isinstance(system.originals, tuple):
+        raise TypeError(f"originals of {system.name} must be a tuple of classes, (MyEnv,), not {system.originals!r}")
+    for variable in (*system.state, *system.observed, system.action):
+        check_name(f"a variable of {system.name}", variable.name)
+    for what, variables in (("state", system.state), ("observed", system.observed)):
+        names = [variable.name for variable in variables]
+        if len(set(names)) < len(names):
+            raise ValueError(f"the variables of {system.name} need names of their own; {what} has {', '.join(names)}")
+    for what, numbers in (("reference", system.reference), ("slopes", system.slopes)):
+        if numbers is not None and len(numbers) != len(system.observed):
+            raise ValueError(
+                f"{what} of {system.name} must have one number for each of its {len(system.observed)} observed "
+                f"variables, not {numbers!r}"
+            )
 
 
 def system_of(env: gym.Env) -> System | None:
@@ -457,6 +474,10 @@ def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
     try:
         system.begin(constants, start, state)
         system.observe(constants, state, observation)
+    except TypeError as error:
+        raise TypeError(
+            f"{system.name} needs begin(constants, start, state) and observe(constants, state, observation): {error}"
+        ) from error
     except IndexError as error:
         raise ValueError(
             f"{system.name} does not fit together: draw_starts gives {np.size(start)} numbers for an episode, the "

@@ -8,7 +8,18 @@ import numpy as np
 
 from spaql.checks import check_integer
 from spaql.compiling import either
-from spaql.systems import Variable, begin, compiled_world, make_env, make_generator, move, observe, room, space_of
+from spaql.systems import (
+    CompiledWorld,
+    Variable,
+    begin,
+    compiled_world,
+    make_env,
+    make_generator,
+    move,
+    observe,
+    room,
+    space_of,
+)
 
 
 @either
@@ -54,6 +65,7 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     world = compiled_world(env, space)
     if world is None:
         raise ValueError(f"{env} has no compiled twin: no system is registered for it, or none that covers this one")
+    check_step(world)
     rng = np.random.default_rng(seed)
     if space.actions:
         actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
@@ -72,6 +84,16 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     compare_bits("the end of the episode at step", ours[2], ends)
     compare_bits("the observation after step", ours[0][after], seen[after])
     return len(lengths)
+
+
+def check_step(world: CompiledWorld) -> None:
+    """Raise an error if a step does not return what the compiled loops take of it."""
+    constants, space, state = world.model.constants, world.model.space, world.model.room()
+    begin(constants, world.draw(np.random.default_rng(0), 1)[0], state)
+    returned = move(constants, state, np.array(space.action_centre))
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise ValueError(f"step of {world.system.name} must return the reward and whether the episode ends, not "
+                         f"{returned!r}")  # fmt: skip
 
 
 def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
@@ -115,4 +137,6 @@ def compare_bits(what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
     if len(different):
         at = different[0]
         found = f"{theirs[at].tolist()} in the environment, {ours[at].tolist()} in its twin"  # with all digits
+        if np.array_equal(np.float32(ours[at]), theirs[at]):
+            found += ", which is the same before it is rounded to float32"
         raise ValueError(f"{what} {at + 1}: {found}")

@@ -1,11 +1,13 @@
 """A system of a user's own, registered from outside the package: the example of the book's page, as printed there."""
 
+import dataclasses
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import gymnasium as gym
@@ -14,7 +16,8 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.compiling import PACKAGE
-from spaql.systems import compiled_world, space_of, system_of
+from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
+from spaql.systems.twins import check_twin, compare_bits
 from tests.conftest import Opaque
 
 pytestmark = pytest.mark.slow
@@ -149,8 +152,56 @@ def test_a_state_with_another_number_of_variables_is_found(folder, tank):
     text = (folder / "tank.py").read_text(encoding="utf-8")
     two = folder / "two"
     two.mkdir()
-    (two / "tank.py").write_text(text.replace("state=(LEVEL,)", "state=(LEVEL, LEVEL)"), encoding="utf-8")
-    assert run(two, CHECK) == "the system's state lists 2 (level, level), the environment's has 1\n"
+    more = 'state=(LEVEL, Variable("speed", "v"))'
+    (two / "tank.py").write_text(text.replace("state=(LEVEL,)", more), encoding="utf-8")
+    assert run(two, CHECK) == "the system's state lists 2 (level, speed), the environment's has 1\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"originals": gym.Env}, TypeError, r"tuple of classes, \(MyEnv,\)"),
+        ({"reference": (0.5, 0.0)}, ValueError, "reference of Tank must have one number for each of its 1 observed"),
+        ({"slopes": ()}, ValueError, "slopes of Tank"),
+        ({"observed": 2}, ValueError, "names of their own; observed has level, level"),
+    ],
+)
+def test_a_description_that_does_not_fit_together_is_refused(tank, change, error, message):
+    known = system_of(gym.make("Tank-v0"))
+    if "observed" in change:
+        change = {"observed": known.observed * 2}
+    with pytest.raises(error, match=message):
+        register(dataclasses.replace(known, **change))
+    assert system_of(gym.make("Tank-v0")) is known
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ("- 0.5), False\n\n\ndef observe", "- 0.5)\n\n\ndef observe", ValueError, "return the reward and whether"),
+        ("def begin(tank, start, state):", "def begin(start, state):", TypeError, r"begin\(constants, start, state\)"),
+    ],
+)
+def test_functions_of_another_form_are_refused_before_anything_is_compiled(folder, tank, old, new, error, message):
+    source = (folder / "tank.py").read_text(encoding="utf-8").replace(old, new).replace("Tank-v0", "Odd-v0")
+    assert new in source
+    odd = types.ModuleType("odd")
+    before = dict(REGISTRY)
+    try:
+        exec(source, vars(odd))
+        with pytest.raises(error, match=message):
+            check_twin(odd.TankEnv())
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+        gym.registry.pop("Odd-v0")
+
+
+def test_a_twin_that_forgot_to_round_to_float32_is_told_so():
+    with pytest.raises(ValueError, match="the same before it is rounded to float32"):
+        compare_bits("the reward of step", np.array([0.1]), np.array([float(np.float32(0.1))]))
+    with pytest.raises(ValueError, match="in its twin$"):
+        compare_bits("the reward of step", np.array([0.1]), np.array([0.2]))
 
 
 def test_the_example_of_its_use_runs_as_printed(folder, tank):

@@ -459,6 +459,20 @@ def test_a_button_of_the_page_says_how_many_leaves_its_policy_has(data, tmp_path
 
 
 @in_browser
+def test_a_system_without_a_file_of_its_own_is_named(folder):
+    said = browse(
+        folder,
+        """
+        const place = document.getElementById("spaql-explorer");
+        delete SPAQL_SYSTEMS.CartPole;
+        spaqlExplorer.build(place, SPAQL_POLICIES);
+        return place.textContent;
+        """,
+    )
+    assert said.endswith("cannot be drawn: no file of systems/ that this page loads defines SPAQL_SYSTEMS.CartPole.")
+
+
+@in_browser
 def test_a_reader_can_drive(folder):
     answer = browse(
         folder,

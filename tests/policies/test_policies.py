@@ -23,7 +23,7 @@ from spaql.policies.play import evaluate, noise_share, run_tree, trajectories
 from spaql.policies.simplify import best_split, grow, random_search, smaller_trees
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.spaces import standardise
-from spaql.systems import make_env
+from spaql.systems import REGISTRY, make_env, system_of
 from tests.conftest import same_sines
 
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
@@ -531,6 +531,28 @@ def test_episodes_from_given_states_need_a_compiled_system(agents, opaque):
     tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
     with pytest.raises(TypeError, match="registered systems"):
         trajectories(tree, opaque("Pendulum-v1"), [0, 0])
+
+
+def test_episodes_begin_at_the_states_that_are_given_or_not_at_all(agents, monkeypatch):
+    tree, env = agents[SPAQL, "Pendulum-v1"].policy.tree(), "Pendulum-v1"
+    for wrong in ([3.0], [[3.0], [0.25]], [[3.0, 0.0, 0.0]]):  # too few numbers were read beyond a row's end
+        with pytest.raises(ValueError, match="a state of Pendulum is theta, theta_dot: expected rows of 2"):
+            trajectories(tree, env, wrong)
+    system = system_of(gym.make(env))
+
+    def at_rest(constants, start, state):
+        state[0], state[1] = start[0], 0.0
+
+    monkeypatch.setitem(REGISTRY, system.constants, dataclasses.replace(system, begin=at_rest))
+    with pytest.raises(ValueError, match=r"cannot begin at \[3.0, 1.0\]: its function begin makes \[3.0, 0.0\]"):
+        trajectories(tree, env, [[3.0, 0.0], [3.0, 1.0]])
+
+
+def test_where_no_smaller_tree_keeps_the_return_it_is_said(agents):
+    policy = agents[SPAQL, "Pendulum-v1"].policy
+    found = policy.simplify(target=1.0, leaves=2, proposals=0, fresh=2, episodes=2)  # no return is above zero
+    assert found.tree.leaves == found.full.leaves
+    assert str(found).startswith("no smaller tree that was tried keeps the return (try more `leaves`); the full policy")
 
 
 def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
