@@ -11,6 +11,7 @@ functions of the system by the type of its constants.
 import functools
 import importlib
 import logging
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -96,6 +97,8 @@ class System:
         `choices(env)` returns the discrete actions in the action's unit.
     titles
         What the system's environments are called in the book, by id.
+    returns
+        The least and the greatest return that an episode of an environment can have, by id, where they are known.
     wrappers
         Wrappers of the system's own that `describe` understands.
     slopes
@@ -124,6 +127,7 @@ class System:
     size: int = 0
     choices: Callable[[gym.Env], tuple[float, ...]] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
+    returns: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     wrappers: tuple[type[gym.Wrapper], ...] = ()
     slopes: tuple[float, ...] | None = None
     reference: tuple[float, ...] | None = None
@@ -189,6 +193,12 @@ def title(env_id: str) -> str:
     """Return what an environment is called in the book; its id if no system says."""
     system = system_called(env_id)
     return env_id if system is None else system.titles[env_id]
+
+
+def possible_returns(env_id: str) -> tuple[float, float]:
+    """Return the least and the greatest return of an environment's episodes, as far as its system knows them."""
+    system = system_called(env_id)
+    return (-math.inf, math.inf) if system is None else system.returns.get(env_id, (-math.inf, math.inf))
 
 
 def solved_at(env_id: str) -> float | None:

@@ -109,6 +109,7 @@ SYSTEM = register(
         action=Variable("force", "F", "N", (-10.0, 10.0), "$F$"),
         choices=lambda env: (-float(env.unwrapped.force_mag), float(env.unwrapped.force_mag)),
         titles={"CartPole-v0": "CartPole", "CartPole-v1": "CartPole (500 steps)"},
+        returns={"CartPole-v0": (0.0, 200.0), "CartPole-v1": (0.0, 500.0)},
         slopes=(0.0, 1 / 240, 0.0, 1 / 21),
         reference=(0.0, 0.0, 0.0, 0.0),
         telling=(2, 3),

@@ -85,6 +85,7 @@ SYSTEM = register(
         action=Variable("push", "u", "", (-1.0, 1.0), "$u$"),
         choices=lambda env: (-1.0, 0.0, 1.0),
         titles={"MountainCar-v0": "MountainCar"},
+        returns={"MountainCar-v0": (-200.0, 0.0)},
         reference=(0.5, 0.0),
     )
 )

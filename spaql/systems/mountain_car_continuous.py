@@ -122,6 +122,7 @@ SYSTEM = register(
         action=Variable("force", "F", "", (-1.0, 1.0), "$F$"),
         size=3,
         titles={"MountainCarContinuous-v0": "MountainCarContinuous"},
+        returns={"MountainCarContinuous-v0": (-math.inf, 100.0)},
         reference=(0.45, 0.0),
     )
 )

@@ -249,6 +249,7 @@ SYSTEM = register(
         size=3,
         choices=choices,
         titles=TITLES,
+        returns={"Pendulum-v1": (-math.inf, 0.0)},
         wrappers=(FiveTorques, HalfTorque, OneWay, ScaledReward),
         reference=(1.0, 0.0, 0.0),
         angles={"theta": ("cos_theta", "sin_theta")},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from spaql import Random
 from spaql.spaces import make_space, standardise, to_box
 from spaql.systems import (
     REGISTRY,
@@ -20,6 +21,7 @@ from spaql.systems import (
     mountain_car,
     move,
     observe,
+    possible_returns,
     register,
     space_of,
 )
@@ -89,6 +91,15 @@ def test_v0_moves_with_the_speed_before_its_clip():
         env.unwrapped.state = np.array([math.pi / 2, 7.9])
         env.step(np.array([2.0], np.float32))
         assert env.unwrapped.state == pytest.approx([math.pi / 2 + moved * 0.05, 8.0])
+
+
+def test_no_return_is_outside_what_is_possible():
+    for env_id in FULL:
+        low, high = possible_returns(env_id)
+        limit, earned = gym.spec(env_id).max_episode_steps, Random(env_id, seed=0).evaluate(200, seed=0)
+        assert low <= earned.min() <= earned.max() <= high
+        assert {abs(low), abs(high)} <= {0.0, 100.0, float(limit), math.inf}  # a step costs or earns 1, a goal 100
+    assert possible_returns("no-system-v0") == (-math.inf, math.inf)
 
 
 def test_scaled_rewards_are_between_0_and_1():

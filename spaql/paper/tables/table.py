@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from spaql.policies.interval import Interval, clipped, paper_interval
+from spaql.systems import possible_returns
 
 LINE = 115  # characters that a row of a table has room for if its cells do not wrap
 
@@ -102,20 +103,9 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
 
 
-# What a return can be: an interval of Student's may reach beyond.
-POSSIBLE = {
-    "Pendulum-v1": (-math.inf, 0.0),
-    "CartPole-v0": (0.0, 200.0),
-    "CartPole-v1": (0.0, 500.0),
-    "MountainCar-v0": (-200.0, 0.0),
-    "MountainCarContinuous-v0": (-math.inf, 100.0),
-    "Acrobot-v1": (-500.0, 0.0),
-}
-
-
 def possible(interval: Interval, system: str) -> Interval:
-    """Return an interval of a system's returns without what no return can be."""
-    return clipped(interval, *POSSIBLE.get(system, (-math.inf, math.inf)))
+    """Return an interval of a system's returns without what no return can be: Student's may reach beyond."""
+    return clipped(interval, *possible_returns(system))
 
 
 def between(interval: Interval, digits: int = 1) -> str:
