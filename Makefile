@@ -9,8 +9,6 @@ TRPO = .venv/.trpo
 # How many notebooks or files of tests run at once: one on each core, as far as there are 2 GB of memory for each.
 CORES = $(shell $(PYTHON) -c 'import os; memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"); \
 	print(max(1, min(os.cpu_count() or 1, memory // 2_000_000_000)))')
-# Tests wait for browsers and for processes that they start a quarter of their time: there is work for one more.
-WORKERS = $$(($(CORES) + 1))
 
 # Bytecode is kept even where the surroundings say otherwise: without it each of the many processes that tests and notebooks
 # start would compile all that it imports, for some ten seconds.
@@ -19,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
 test: $(TRPO) lint book
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile --no-loadscope-reorder
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source
