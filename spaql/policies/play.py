@@ -184,7 +184,8 @@ def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.n
     A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
     and its pole.
     """
-    world = world_of(make_env(env), tree.variables.space)
+    env = make_env(env)
+    world = world_of(env, tree.variables.space)
     starts = np.atleast_2d(np.asarray(starts, float))
     names, begun = [variable.name for variable in world.system.state], world.model.room()
     if starts.ndim != 2 or starts.shape[1] != len(names):
@@ -195,7 +196,7 @@ def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.n
         if not np.array_equal(begun[: len(names)], start):
             raise ValueError(f"an episode of {world.system.name} cannot begin at {start.tolist()}: its function begin "
                              f"makes {begun[: len(names)].tolist()} of it")  # fmt: skip
-    episodes = run_tree(tree, make_env(env), starts, np.random.default_rng(0), record=True)
+    episodes = run_tree(tree, env, starts, np.random.default_rng(0), record=True)
     return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
 
 

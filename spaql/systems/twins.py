@@ -87,7 +87,10 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
 
 
 def check_step(world: CompiledWorld) -> None:
-    """Raise an error if a step does not return what the compiled loops take of it."""
+    """Raise an error if a step does not return what the compiled loops take of it.
+
+    `check_shapes` does not ask for it at every start, because a step in Python compiles each function that it calls.
+    """
     constants, space, state = world.model.constants, world.model.space, world.model.room()
     begin(constants, world.draw(np.random.default_rng(0), 1)[0], state)
     returned = move(constants, state, np.array(space.action_centre))
