@@ -431,6 +431,25 @@ def test_a_cluster_that_loses_a_worker_completes_and_gives_the_local_frame(tmp_p
     assert "cores" in store.load_origin(folder, wanted[0])["machine"]
 
 
+@pytest.mark.slow
+@pytest.mark.faults("clusters")
+def test_what_a_worker_computed_and_took_with_it_is_computed_again(dask):
+    distributed = pytest.importorskip("distributed")
+    address, start_worker, _ = dask
+    with distributed.Client(address, set_as_default=False) as watcher:
+        first = start_worker()
+        watcher.wait_for_workers(1, timeout=60)
+        results = cluster_module.on_cluster(abs, range(6), address)
+        found = [next(results)]
+        while sum(map(len, watcher.has_what().values())) < 6:
+            time.sleep(0.05)
+        first.kill()
+        while watcher.ncores():
+            time.sleep(0.05)
+        start_worker()
+        assert sorted([*found, *results]) == list(range(6))
+
+
 WRONG = ("tcp://127.0.0.1:1", "nonsense://")
 
 

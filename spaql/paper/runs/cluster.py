@@ -71,14 +71,21 @@ def await_worker(client: Any, scheduler: str) -> None:
 
 
 def completed(client: Any, futures: list[Any], scheduler: str) -> Iterator[Any]:
-    """Yield futures as they complete; say if there is no worker left to compute the others."""
+    """Yield futures as they complete; say if there is no worker left to compute the others.
+
+    Where a worker ends before its result was fetched, Dask says that the future is lost and computes it again.
+    """
     import distributed
 
     waiting = distributed.as_completed(futures)
     looked, said = time.monotonic(), False
     while waiting.count():
         batch = waiting.next_batch(block=False)
-        yield from batch
+        for future in batch:
+            if future.status == "lost":
+                waiting.add(future)
+            else:
+                yield future
         if not batch:
             time.sleep(0.05)
         if time.monotonic() - looked > PATIENCE and client.status == "running":
@@ -94,7 +101,7 @@ def result_of(future: Any, scheduler: str) -> Any:
         f"the Dask scheduler at {scheduler} is lost: start it and its workers again, then give the same command; "
         "what was complete is stored, if there is a store"
     )
-    if future.status in ("cancelled", "lost"):
+    if future.cancelled():
         raise lost
     error = future.exception() if future.status == "error" else None
     if isinstance(error, ModuleNotFoundError):
