@@ -255,6 +255,7 @@ def test_the_equations_the_readme_points_to_are_there():
         assert f"def {name}(" in sources or f"class {name}:" in sources, name
 
 
+@pytest.mark.slow
 def test_the_command_line():
     spaql = [sys.executable, "-c", "from spaql.paper.cli import main; main()"]
     assert subprocess.run([*spaql, "--version"], capture_output=True, text=True).stdout.strip() == metadata.version(
@@ -280,6 +281,7 @@ def without_encoding(source):
     ]
 
 
+@pytest.mark.slow
 def test_every_text_is_read_and_written_in_a_given_encoding():
     assert without_encoding("a.read_text()\na.read_text(encoding='utf-8')\na.open('rb')\nopen(a)") == [1, 4]
     for folder in ("spaql", "tests"):

@@ -59,7 +59,9 @@ class Arm(gym.Env):
 
 @same_sines
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize(
+    "env_id", [pytest.param(env_id, marks=pytest.mark.slow if "/" in env_id else ()) for env_id in IDS]
+)
 @pytest.mark.parametrize("rules", [pytest.param("paper", marks=pytest.mark.slow), "released"])
 def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, algorithm, env_id, rules):
     compiled = make(algorithm, env_id, seed=3, rules=rules).learn(6, 3)
@@ -121,6 +123,7 @@ def test_random_pendulum_averages_what_a_uniform_torque_should():
     assert abs(rewards.mean() + 1228) < 4 + 4 * rewards.std() / np.sqrt(len(rewards))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -309,6 +312,7 @@ def test_agents_can_share_first_states():
     assert not np.array_equal(one._rng.random(5), other._rng.random(5))
 
 
+@pytest.mark.slow
 @pytest.mark.faults("interruptions")
 @pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
 def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):

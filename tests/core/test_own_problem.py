@@ -223,6 +223,7 @@ def test_the_best_agent_evaluated_again_is_the_same_compiled_and_interpreted_and
     assert whole.evaluation_steps.sum() >= 17 * (2 + 3)  # those episodes are counted
 
 
+@pytest.mark.slow
 def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
     def claimed_and_fresh(**options):
         agents = [SPAQL("CartPole-v0", xi=20, seed=seed).learn(200, 2, **options) for seed in range(6)]
@@ -348,6 +349,7 @@ def test_bad_names_are_refused(metadata, says):
         variables_of(env)
 
 
+@pytest.mark.slow
 def test_trees_are_evaluated_and_made_smaller_on_any_environment():
     agent, undisturbed = (room().learn(40, 3) for _ in range(2))
     tree = agent.policy.tree()

@@ -173,6 +173,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         SPAQL.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.faults("damage")
 def test_a_file_imports_nothing(tmp_path):
     """Gymnasium imports the module that an id of the form module:Id names; a file must not be able to ask for that."""
@@ -257,6 +258,7 @@ def test_an_evaluation_does_not_disturb_learning_beside_it(case):
     assert np.array_equal(agent.history, undisturbed.learn(400, 20).history)
 
 
+@pytest.mark.slow
 @pytest.mark.faults("races")
 def test_a_second_learn_on_the_same_agent_is_refused_and_a_save_is_of_the_last_full_iteration(tmp_path):
     agent = trained("SPAQL", 5)

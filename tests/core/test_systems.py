@@ -146,7 +146,9 @@ OTHER_CONSTANTS = {
 
 
 @same_sines
-@pytest.mark.parametrize("changed", [False, True], ids=["usual", "changed"])
+@pytest.mark.parametrize(
+    "changed", [pytest.param(False, marks=pytest.mark.slow, id="usual"), pytest.param(True, id="changed")]
+)
 @pytest.mark.parametrize("env_id", OTHER_CONSTANTS)
 def test_a_step_from_anywhere_equals_gymnasiums(env_id, changed):
     """At walls and goals, too, where no random actions lead, and with other constants than the usual ones."""

@@ -71,6 +71,7 @@ def test_every_cell_of_the_ablation_and_the_controls_comes_to_as_many_agents_and
     assert all(found == set(range(FURTHER.agents)) for found in places.values())
 
 
+@pytest.mark.slow
 def test_further_agents_are_the_published_ones_of_published_groups_alone():
     own = paper_jobs("ablation")
     found = further_of(own)

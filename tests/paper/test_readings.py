@@ -346,6 +346,7 @@ def test_a_stored_distance_against_the_textbook():
     assert frame.predicted[TEXT, "SPAQL: rewards"] == pytest.approx(group.rewards.mean())
 
 
+@pytest.mark.slow
 def test_the_lead_of_aql_over_random_is_said():
     frame = readings.distances()
     lead = tables.aql_against_random(frame, [TEXT])

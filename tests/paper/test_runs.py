@@ -72,6 +72,7 @@ def test_the_frame_is_the_same_for_any_workers_and_any_order():
     assert one.scale.unique().tolist() == ["custom"]
 
 
+@pytest.mark.slow
 def test_a_grid_is_one_call():
     frame = run_grid(["SPAQL", "Random"], ["CartPole-v0"], [0, 20], 2, 3, evaluations=2, store=None)
     assert frame.groupby(["algorithm", "xi"]).size().to_dict() == {

@@ -74,6 +74,7 @@ def test_paired_comparisons_against_scipy():
     assert (two["x"].p_holm, two["y"].p_holm) == pytest.approx((2 * test.pvalue, 1.0))
 
 
+@pytest.mark.slow
 def test_students_interval_covers_as_often_as_it_says():
     rng = np.random.default_rng(0)
     found = [(student_interval(x), paper_interval(x)) for x in rng.normal(0, 1, (4000, 5))]

@@ -54,6 +54,7 @@ def test_claims_are_printed_in_any_encoding(encoding, judged, monkeypatch):
     assert "?" not in shown  # every character has a plain form
 
 
+@pytest.mark.slow
 @pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_process_with_another_encoding_prints(encoding):
@@ -83,6 +84,7 @@ def test_the_plain_forms_are_plain():
     assert all(form.isascii() and not character.isascii() for character, form in PLAIN.items())
 
 
+@pytest.mark.slow
 @pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
 def test_a_reader_who_has_seen_enough_is_no_error():
@@ -108,6 +110,7 @@ def test_an_absent_folder_is_said_before_anything_is_computed(tmp_path, nothing_
         main(["claims"])
 
 
+@pytest.mark.slow
 def test_a_study_given_twice_counts_once(tmp_path, capsys):
     main([*SMOKE, str(tmp_path), "--study", "long"])
     assert f"{len(paper_jobs('long', 'smoke'))} agents at smoke scale" in capsys.readouterr().out

@@ -343,6 +343,7 @@ def test_the_python_function_does_what_the_agent_does(agents, case):
     assert [space["act"](*point) for point in points.tolist()] == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.parametrize("case", CASES)
 def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
@@ -437,6 +438,7 @@ def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
     assert np.all(np.abs(torque.low[torque.feature == LEAF]) <= 1)
 
 
+@pytest.mark.slow
 def test_words_say_what_the_tree_does(agents):
     tree = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=4, proposals=50).tree
     said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
@@ -449,6 +451,7 @@ def test_words_say_what_the_tree_does(agents):
             assert holds == (tree.predict(list(names.values()))[0] == (1 if force == "+10" else 0))
 
 
+@pytest.mark.slow
 def test_the_share_of_noise_is_what_drawing_shows(agents):
     """Against actions that the agent itself draws along episodes it plays."""
     agent = agents[SPAQL, "Pendulum-v1"]
@@ -555,6 +558,7 @@ def test_where_no_smaller_tree_keeps_the_return_it_is_said(agents):
     assert str(found).startswith("no smaller tree that was tried keeps the return (try more `leaves`); the full policy")
 
 
+@pytest.mark.slow
 def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
     policy = agents[SPAQLTS, "CartPole-v0"].policy
     tree = policy.simplify(target=195, leaves=6, proposals=50, fresh=100).tree
