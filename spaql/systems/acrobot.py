@@ -194,6 +194,7 @@ SYSTEM = register(
         choices=lambda env: tuple(float(torque) for torque in env.unwrapped.AVAIL_TORQUE),
         titles={"Acrobot-v1": "Acrobot"},
         returns={"Acrobot-v1": (-500.0, 0.0)},
+        without_goal={"Acrobot-v1": -500.0},
         reference=(-1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         angles={f"theta_{i}": (f"cos_theta_{i}", f"sin_theta_{i}") for i in (1, 2)},
         telling=(0, 2),

@@ -86,6 +86,7 @@ SYSTEM = register(
         choices=lambda env: (-1.0, 0.0, 1.0),
         titles={"MountainCar-v0": "MountainCar"},
         returns={"MountainCar-v0": (-200.0, 0.0)},
+        without_goal={"MountainCar-v0": -200.0},
         reference=(0.5, 0.0),
     )
 )

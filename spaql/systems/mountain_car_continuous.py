@@ -123,6 +123,7 @@ SYSTEM = register(
         size=3,
         titles={"MountainCarContinuous-v0": "MountainCarContinuous"},
         returns={"MountainCarContinuous-v0": (-math.inf, 100.0)},
+        without_goal={"MountainCarContinuous-v0": 0.0},
         reference=(0.45, 0.0),
     )
 )

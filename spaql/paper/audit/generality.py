@@ -21,7 +21,7 @@ from spaql.paper.audit.judge import Judged, decide, measure
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import BOTH, OTHER_SYSTEMS
-from spaql.systems import solved_at
+from spaql.systems import solved_at, without_goal
 
 SYSTEMS = (*BOTH, *OTHER_SYSTEMS.xis)
 
@@ -140,16 +140,13 @@ def chosen_xis(means: pd.DataFrame) -> dict[str, dict[str, float]]:
 # ---------------------------------------------------------------------------------------------------------------------
 # The goal
 
-# The most that a policy earns which never comes to the goal.
-WITHOUT_GOAL = {"MountainCar-v0": -200.0, "MountainCarContinuous-v0": 0.0, "Acrobot-v1": -500.0}
-
 
 def goal_counts(records: Iterable[Record]) -> pd.DataFrame:
     """Return how many agents of each algorithm end with a policy that comes to the goal, and how many solve it."""
     records = list(records)
     rows = [
         {"system": record.job.system, "algorithm": record.job.algorithm, "agents": 1}
-        | {"reach": fresh > WITHOUT_GOAL.get(record.job.system, -np.inf)}
+        | {"reach": fresh > without_goal(record.job.system)}
         | {"solve": fresh >= (solved_at(record.job.system) or np.inf)}
         for record, fresh in zip(records, better_policies(records), strict=True)
     ]

@@ -7,7 +7,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
-from spaql.paper.audit.generality import NOT_ASKED, WITHOUT_GOAL, chosen_xis, goal_counts
+from spaql.paper.audit.generality import NOT_ASKED, chosen_xis, goal_counts
 from spaql.paper.audit.repaired import at_samples, ends
 from spaql.paper.figures.style import present
 from spaql.paper.labels import STYLES
@@ -18,7 +18,7 @@ from spaql.paper.tables.results import in_bold, scale_note
 from spaql.paper.tables.table import Table, badge, between, difference, listed, number, possible
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
-from spaql.systems import solved_at, title
+from spaql.systems import solved_at, title, without_goal
 
 COUNTS = (10_000, 30_000, 100_000)
 
@@ -82,7 +82,7 @@ def goals_table(records: Iterable[Record], caption: str, name: str) -> Table:
     counts, rows = goal_counts(records), []
     for system, cell in counts.groupby("system", sort=False):
         for column, words in (("reach", "come to the goal"), ("solve", "solve it")):
-            if column == "solve" or system in WITHOUT_GOAL:
+            if column == "solve" or np.isfinite(without_goal(str(system))):
                 found = {row.algorithm: f"{getattr(row, column)} of {row.agents}" for row in cell.itertuples()}
                 rows.append(
                     {"system": f"{title(str(system))}, {words}"} | {n: found.get(n, "") for n in present(counts)}
@@ -225,8 +225,8 @@ def found(frame: pd.DataFrame, records: Iterable[Record], trees: Mapping[tuple[s
     """Say what the other systems say of the paper, in a few sentences."""
     records = list(records)
     theirs = frame[(frame.whose == "paper") & ~frame.system.isin(BOTH)]
-    there = {record.job.system for record in records}
-    goals = "; ".join(goal_sentence(records, system) for system in WITHOUT_GOAL if system in there)
+    there = dict.fromkeys(record.job.system for record in records)
+    goals = "; ".join(goal_sentence(records, system) for system in there if np.isfinite(without_goal(system)))
     return f"""
 - **The order.** The paper's {theirs.id.nunique()} conclusions, asked of the other {theirs.system.nunique()} systems: {score(frame)}. *SPAQL earns more than AQL* ({where(frame, "spaql-aql")}). *SPAQL-TS earns more than AQL* ({where(frame, "ts-aql")}). *AQL needs more arms* ({where(frame, "arms")}).
 - **The terminal state.** *SPAQL-TS earns more than SPAQL* ({where(frame, "ts-spaql")}).
