@@ -35,6 +35,23 @@ def test_the_folder_of_machine_code_is_the_users_own(homes):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_machine_code_that_no_start_used_for_a_month_is_removed(homes):
+    month = 30 * 24 * 3600
+    used, other = Path(compiling._folder("package")), Path(compiling._folder("package", b"another version"))
+    (other / "code.nbc").touch()
+    (homes[0] / "agent.cpython-311.pyc").touch()
+    (homes[0] / "somebody's folder").mkdir()
+    for path in homes[0].iterdir():
+        os.utime(path, (0, time.time() - month - 60))
+    os.utime(other, (0, time.time() - month + 60))
+    compiling._folder("package")
+    assert used.exists()  # by this start
+    assert other.exists()
+    os.utime(other, (0, time.time() - month - 60))
+    compiling._folder("package")
+    assert {path.name for path in homes[0].iterdir()} == {used.name, "agent.cpython-311.pyc", "somebody's folder"}
+
+
 @pytest.mark.faults("machine code", len(MODES))
 @owners
 def test_a_folder_that_others_may_write_to_is_not_used(homes):
