@@ -117,6 +117,7 @@ def test_learning_learns():
     assert agent.evaluate(200, seed=1).mean() > 100 > 30 > Random("CartPole-v0", seed=0).evaluate(200, seed=1).mean()
 
 
+@pytest.mark.slow
 def test_random_pendulum_averages_what_a_uniform_torque_should():
     # Measured on Gymnasium's environment with 20,000 episodes of action_space.sample(): -1228 within 4.
     rewards = Random("Pendulum-v1", seed=0).evaluate(20_000, seed=2)
@@ -140,6 +141,7 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
     assert abs(np.mean(rewards) - ours.mean()) <= spread
 
 
+@pytest.mark.slow
 @same_sines
 @pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):

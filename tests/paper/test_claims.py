@@ -298,6 +298,7 @@ def test_a_verdict_with_more_agents():
     assert show_more(early) == ""
 
 
+@pytest.mark.slow
 def test_further_agents_join_those_of_the_paper_runs():
     groups = load_groups(studies=("long",))
     larger = with_further(groups)

@@ -57,6 +57,7 @@ def test_agents_stand_together_whatever_is_kept_of_them():
             group.column(name)
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_ablation_and_the_controls_comes_to_as_many_agents_and_so_does_what_it_is_compared_with():
     jobs, own = paper_jobs("further"), paper_jobs("ablation") + paper_jobs("controls")
     assert {study_of(job) for job in jobs} == {"further"}

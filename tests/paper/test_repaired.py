@@ -142,6 +142,7 @@ def test_the_chapter_asks_for_the_agents_that_are_stored():
     assert set(paper_jobs("sb3")) == set(checkpointed(SB3_RUNS, SB3_RUNS.agents, 100, 100, SEED))
 
 
+@pytest.mark.slow
 def test_a_setting_of_the_zoo_that_falls_in_a_line():
     pytest.importorskip("stable_baselines3")
     from spaql.paper.runs.sb3 import schedule
@@ -194,6 +195,7 @@ def means():
     return frame.set_index(["system", "algorithm", "samples"])["mean"]
 
 
+@pytest.mark.slow
 def test_on_pendulum_it_needs_a_fraction_of_trpos_samples_and_ends_higher():
     reached = repaired.samples_to_levels(stored()).set_index(["system", "algorithm", "level"]).stays
     assert reached["Pendulum-v1", "SPAQL-R", -200.0] <= 40_000

@@ -570,6 +570,7 @@ def test_worker_processes_end_with_a_killed_parent(tmp_path):
     assert beats() == last
 
 
+@pytest.mark.slow
 def test_before_trpo_is_trained_it_is_said_how_long_that_takes(monkeypatch, caplog):
     """A changed `fresh` makes other agents, which are not stored."""
 

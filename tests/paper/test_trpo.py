@@ -15,19 +15,27 @@ from spaql.paper.runs.runner import run
 from spaql.paper.studies import paper_jobs
 from tests.conftest import same_sines
 
-trpo = pytest.importorskip("spaql.paper.runs.trpo")
-
-from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
-from stable_baselines3.common.vec_env.util import obs_space_info  # noqa: E402
-
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*out of date.*")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("trpo"),
+    pytest.mark.filterwarnings("ignore:.*out of date.*"),
+]
 SYSTEMS = ["Pendulum-v1", "CartPole-v0"]  # of the paper
 OTHERS = ["CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"]
 
 
+@pytest.fixture(scope="module")
+def trpo():
+    """The module that trains TRPO: importing torch takes seconds, which the quick tests do without."""
+    return pytest.importorskip("spaql.paper.runs.trpo")
+
+
 @same_sines
 @pytest.mark.parametrize("system", SYSTEMS + OTHERS)
-def test_the_compiled_vector_equals_sb3s(system):
+def test_the_compiled_vector_equals_sb3s(trpo, system):
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env.util import obs_space_info
+
     ours, theirs = trpo.CompiledVecEnv(system, 5, seed=3), make_vec_env(system, 5, seed=3)
     assert np.array_equal(ours.reset(), theirs.reset())
     ours.action_space.seed(0)
@@ -55,14 +63,14 @@ def test_the_compiled_vector_equals_sb3s(system):
     assert np.array_equal(ours.reset(), theirs.reset())
 
 
-def test_a_system_that_is_not_compiled_is_refused():
+def test_a_system_that_is_not_compiled_is_refused(trpo):
     with pytest.raises(ValueError, match="no compiled system"):
         trpo.CompiledVecEnv("Drift-v0", 2, seed=0)
 
 
 @pytest.mark.parametrize("algorithm", provenance.TRPO)
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_record(algorithm, system):
+def test_a_record(trpo, algorithm, system):
     job = Job(algorithm, system, 0.0, 1, 1, 5, 0, fresh=30, record=True)
     record = trpo.compute_trpo(job)
     settings = trpo.settings_of(algorithm, system, 200)
@@ -79,7 +87,7 @@ def test_a_record(algorithm, system):
 
 @pytest.mark.parametrize("algorithm", provenance.TRPO)
 @pytest.mark.parametrize("system", OTHERS)
-def test_it_runs_on_every_classic_control_task(algorithm, system):
+def test_it_runs_on_every_classic_control_task(trpo, algorithm, system):
     iterations = 2 if algorithm == "TRPO tuned" else 1  # whose batch may be more than an iteration's 4,000 samples
     job = Job(algorithm, system, 0.0, iterations, 1, 5, 0, fresh=3, record=True)
     record = trpo.compute_trpo(job)
@@ -88,12 +96,12 @@ def test_it_runs_on_every_classic_control_task(algorithm, system):
     assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
 
 
-def test_an_episode_is_whole_where_the_samples_allow_it():
+def test_an_episode_is_whole_where_the_samples_allow_it(trpo):
     collected = {limit: tuple(trpo.settings_of("TRPO", "", limit).values())[:2] for limit in (200, 500, 999, 7000)}
     assert collected == {200: (20, 200), 500: (8, 500), 999: (4, 1000), 7000: (1, 4000)}
 
 
-def test_normalised_observations_reach_player_and_network_as_they_reached_the_agent():
+def test_normalised_observations_reach_player_and_network_as_they_reached_the_agent(trpo):
     job = Job("TRPO tuned", "MountainCar-v0", 0.0, 1, 1, 5, 0)
     agent, _ = trpo.train_trpo(job)
     normal = agent.get_vec_normalize_env()
@@ -118,7 +126,7 @@ def test_the_network_of_normalised_observations_is_stored_whole(tmp_path):
     assert again.weights == 6 + 3 + 4
 
 
-def test_the_settings_are_garages_where_sb3_has_them():
+def test_the_settings_are_garages_where_sb3_has_them(trpo):
     agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
     assert agent.n_steps * agent.n_envs == trpo.SAMPLES
     assert (agent.gamma, agent.gae_lambda, agent.target_kl) == (0.99, 0.98, 0.01)
@@ -128,7 +136,7 @@ def test_the_settings_are_garages_where_sb3_has_them():
     assert agent.policy.log_std.exp().item() == 1.0
 
 
-def test_a_player_draws_gsdes_noise_as_training_does():
+def test_a_player_draws_gsdes_noise_as_training_does(trpo):
     agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 2, 0), "TRPO tuned", "Pendulum-v1", 0)
     agent.policy.log_std.data -= 4.0  # so that no action is clipped
     agent.policy.reset_noise(2)
@@ -148,7 +156,7 @@ def test_a_player_draws_gsdes_noise_as_training_does():
     assert player.predict(states[0])[0].shape == (1,)
 
 
-def test_a_player_without_gsde_is_the_agent():
+def test_a_player_without_gsde_is_the_agent(trpo):
     agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
     states = np.random.default_rng(0).uniform(-1, 1, (30, 3)).astype(np.float32)
     played = []
