@@ -14,6 +14,10 @@ CORES = $(shell $(PYTHON) -c 'import os; memory = os.sysconf("SC_PAGE_SIZE") * o
 # start would compile all that it imports, for some ten seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
+# One thread for NumPy's matrices in each of the processes that run side by side: as many in each as there are cores would
+# wait for each other, and take twice as long.
+book test: export OMP_NUM_THREADS = 1
+
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean
 
 test: $(TRPO) lint book
