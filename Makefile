@@ -14,8 +14,8 @@ CORES = $(shell $(PYTHON) -c 'import os; memory = os.sysconf("SC_PAGE_SIZE") * o
 # start would compile all that it imports, for some ten seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-# One thread for NumPy's matrices in each of the processes that run side by side. With as many in each as there are cores
-# they wait for each other, and a chapter that plays networks takes twice as long.
+# One thread for NumPy's matrices in each of the processes that run side by side. Each would start one per core otherwise,
+# these would wait for each other, and a chapter that plays networks would take twice as long.
 book test: export OMP_NUM_THREADS = 1
 
 .PHONY: test book lab explorer reproduce bench venv lock lint format clean

@@ -11,6 +11,7 @@ A compiled function is one of four kinds:
 
 import contextlib
 import functools
+import glob
 import hashlib
 import logging
 import os
@@ -184,7 +185,7 @@ def _folder(name: str, source: bytes = b"") -> str:
     Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a
     folder for each hash of all sources makes sure that a change in one module is never answered with old machine code
     of another.  Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    Folders of other versions that no start has used for a month are removed.
+    Folders of the same name for other sources, which no start has used for a month, are removed.
     """
     digest = hashlib.sha256(_sources() + source).hexdigest()[:16]
     homes = [PACKAGE / "__pycache__"]
@@ -195,8 +196,7 @@ def _folder(name: str, source: bytes = b"") -> str:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_private(folder) and os.access(folder, os.W_OK):
-                os.utime(folder)  # when it was used last
-                _remove_unused(home)
+                _remove_unused(folder)
                 return str(folder)
         except OSError:
             continue
@@ -207,12 +207,14 @@ def _folder(name: str, source: bytes = b"") -> str:
 MONTH = 30 * 24 * 3600  # seconds
 
 
-def _remove_unused(home: Path) -> None:
-    """Remove folders of machine code that no start has used for a month."""
-    for folder in home.glob("*-" + 16 * "[0-9a-f]"):
-        with contextlib.suppress(OSError):  # another start may do the same
-            if time.time() - folder.stat().st_mtime > MONTH:
-                shutil.rmtree(folder, ignore_errors=True)
+def _remove_unused(folder: Path) -> None:
+    """Mark a folder of machine code as used now; remove those for other sources that were not used for a month."""
+    with contextlib.suppress(OSError):  # another start may do the same
+        os.utime(folder)
+        name = folder.name.rpartition("-")[0]
+        for other in folder.parent.glob(f"{glob.escape(name)}-{16 * '[0-9a-f]'}"):
+            if time.time() - other.stat().st_mtime > MONTH:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def _is_private(folder: Path) -> bool:

@@ -90,7 +90,6 @@ def test_every_function_says_its_types_but_kernels(path):
         assert function.returns or function.name == "__init__", function.name
 
 
-@pytest.mark.slow
 def test_a_name_means_one_thing():
     """No two modules define a public function of the same name; the systems share the names of their protocol."""
     found = {}
@@ -102,7 +101,6 @@ def test_a_name_means_one_thing():
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
 
 
-@pytest.mark.slow
 def test_importing_the_algorithms_imports_nothing_heavy():
     heavy = ("torch", "matplotlib", "stable_baselines3", "pandas", "pyarrow")  # numba imports scipy where it is
     code = f"import sys, spaql, spaql.policies; print([name for name in {heavy} if name in sys.modules])"

@@ -100,7 +100,7 @@ class System:
     returns
         The least and the greatest return that an episode of an environment can have, by id, where they are known.
     without_goal
-        The most that an episode earns which never comes to the goal, by id, where there is a goal.
+        The most that an episode can earn without coming to the goal, by id, where there is a goal.
     wrappers
         Wrappers of the system's own that `describe` understands.
     slopes
@@ -171,6 +171,9 @@ def check_description(system: System) -> None:
         names = [variable.name for variable in variables]
         if len(set(names)) < len(names):
             raise ValueError(f"the variables of {system.name} need names of their own; {what} has {', '.join(names)}")
+    for what, ids in (("returns", system.returns), ("without_goal", system.without_goal)):
+        if untitled := sorted(set(ids) - set(system.titles)):
+            raise ValueError(f"{what} of {system.name} names {', '.join(untitled)}, for which titles has no title")
     for what, numbers in (("reference", system.reference), ("slopes", system.slopes)):
         if numbers is not None and len(numbers) != len(system.observed):
             raise ValueError(
@@ -205,7 +208,7 @@ def possible_returns(env_id: str) -> tuple[float, float]:
 
 
 def without_goal(env_id: str) -> float:
-    """Return the most that an episode earns which never comes to the goal; minus infinity where there is no goal."""
+    """Return the most that an episode can earn without coming to the goal; minus infinity where there is no goal."""
     system = system_called(env_id)
     return -math.inf if system is None else system.without_goal.get(env_id, -math.inf)
 

@@ -163,6 +163,12 @@ def test_a_state_with_another_number_of_variables_is_found(folder, tank):
         ({"originals": gym.Env}, TypeError, r"tuple of classes, \(MyEnv,\)"),
         ({"reference": (0.5, 0.0)}, ValueError, "reference of Tank must have one number for each of its 1 observed"),
         ({"slopes": ()}, ValueError, "slopes of Tank"),
+        (
+            {"returns": {"Tank-v9": (0.0, 1.0)}},
+            ValueError,
+            "returns of Tank names Tank-v9, for which titles has no title",
+        ),
+        ({"without_goal": {"Tank-v9": 0.0}}, ValueError, "without_goal of Tank names Tank-v9"),
         ({"observed": 2}, ValueError, "names of their own; observed has level, level"),
     ],
 )

@@ -173,7 +173,6 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
         SPAQL.load(path)
 
 
-@pytest.mark.slow
 @pytest.mark.faults("damage")
 def test_a_file_imports_nothing(tmp_path):
     """Gymnasium imports the module that an id of the form module:Id names; a file must not be able to ask for that."""

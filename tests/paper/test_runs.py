@@ -442,13 +442,18 @@ def test_what_a_worker_computed_and_took_with_it_is_computed_again(dask):
         watcher.wait_for_workers(1, timeout=60)
         results = cluster_module.on_cluster(abs, range(6), address)
         found = [next(results)]
-        while sum(map(len, watcher.has_what().values())) < 6:
-            time.sleep(0.05)
+        wait_until(lambda: sum(map(len, watcher.has_what().values())) == 5)  # all but the one that was fetched
         first.kill()
-        while watcher.ncores():
-            time.sleep(0.05)
+        wait_until(lambda: not watcher.ncores())
         start_worker()
         assert sorted([*found, *results]) == list(range(6))
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 WRONG = ("tcp://127.0.0.1:1", "nonsense://")

@@ -32,7 +32,9 @@ def on_cluster(function: Callable, jobs: Iterable[Any], scheduler: str) -> Itera
         futures = client.map(function, list(jobs), pure=False, retries=3)
         try:
             for future in completed(client, futures, scheduler):
-                yield result_of(future, scheduler)
+                result = result_of(future, scheduler)
+                future.release()  # or it would be computed again if its worker ended
+                yield result
         finally:
             if client.status == "running":
                 client.cancel(futures)
@@ -73,7 +75,8 @@ def await_worker(client: Any, scheduler: str) -> None:
 def completed(client: Any, futures: list[Any], scheduler: str) -> Iterator[Any]:
     """Yield futures as they complete; say if there is no worker left to compute the others.
 
-    Where a worker ends before its result was fetched, Dask says that the future is lost and computes it again.
+    If a worker ends before its result is fetched, Dask says that the future is lost and computes it again: such a
+    future is waited for once more.
     """
     import distributed
 
