@@ -352,6 +352,13 @@ def test_progress_does_not_flood_a_log(tmp_path, capsys):
 # A cluster
 
 
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @contextlib.contextmanager
 def dask_scheduler(tmp_path):
     """A Dask scheduler on loopback, and a function that starts a worker process of it."""
@@ -367,10 +374,7 @@ def dask_scheduler(tmp_path):
         return workers[-1]
 
     try:
-        for _ in range(600):
-            if file.exists() and file.read_text(encoding="utf-8").strip().endswith("}"):
-                break
-            time.sleep(0.05)
+        wait_until(lambda: file.exists() and file.read_text(encoding="utf-8").strip().endswith("}"))
         yield json.loads(file.read_text(encoding="utf-8"))["address"], start_worker, scheduler
     finally:
         for process in (*workers, scheduler):
@@ -447,13 +451,6 @@ def test_what_a_worker_computed_and_took_with_it_is_computed_again(dask):
         wait_until(lambda: not watcher.ncores())
         start_worker()
         assert sorted([*found, *results]) == list(range(6))
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 WRONG = ("tcp://127.0.0.1:1", "nonsense://")
