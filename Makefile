@@ -2,6 +2,10 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# uv installs a lock in a fraction of pip's time; where it cannot, since it does not read pip's settings, pip does.
+UV_VERSION = 0.13.7
+HASHED = --quiet --no-deps --only-binary :all: --require-hashes --requirement
+FROM = $(BIN)/uv pip install --python $(BIN)/python $(HASHED) $(1) || $(INSTALL) $(HASHED) $(1)
 LOCKED = .venv/.locked
 READY = .venv/.ready
 TESTING = .venv/.testing
@@ -16,20 +20,28 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One thread for NumPy's matrices in each of the processes that run side by side. Each would start one per core otherwise,
 # these would wait for each other, and a chapter that plays networks would take twice as long.
-book test: export OMP_NUM_THREADS = 1
+book test test-all: export OMP_NUM_THREADS = 1
 
-.PHONY: test book lab explorer reproduce bench venv lock lint format clean
+.PHONY: test test-all book lab explorer reproduce bench venv lock lint format clean
 
-test: $(TRPO) lint book
-	$(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile --no-loadscope-reorder
+
+test: lint book
+	$(PYTEST)
+
+# The long tests too, weekly and before a release.
+test-all: $(TRPO) lint book
+	SPAQL_FAULTS=200 $(PYTEST) -m ""
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source
 # The last ones take longest, so they are begun first: none of them runs on alone at the end.
 NOTEBOOKS = $(shell ls -r notebooks/*.ipynb)
 
+# What a notebook of the book computes goes to a folder of its own, where a test sees that it is nothing.
+book: export SPAQL_RUNS = $(CURDIR)/_build/computed
 book: $(READY)
-	rm -rf $(SOURCE) _build/html && mkdir -p $(SOURCE)/notebooks
+	rm -rf $(SOURCE) _build/html _build/computed && mkdir -p $(SOURCE)/notebooks
 	cp -r _config.yml _toc.yml book spaql $(SOURCE)
 	@$(MAKE) --no-print-directory -j $(CORES) $(addprefix $(SOURCE)/,$(NOTEBOOKS))
 	$(BIN)/jupyter-book build $(SOURCE) --path-output . --all -W -n --keep-going
@@ -74,7 +86,8 @@ $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
 	@$(PYTHON) -m venv --clear .venv || { echo "$(PYTHON) cannot make a virtual environment." \
 		"On Debian and Ubuntu that needs a package: apt install python3-venv" >&2; exit 1; }
-	$(INSTALL) --only-binary :all: --require-hashes --requirement requirements.lock
+	-$(INSTALL) --only-binary :all: uv==$(UV_VERSION)
+	$(call FROM,requirements.lock)
 	@touch $@
 
 $(READY): $(LOCKED) pyproject.toml
@@ -82,17 +95,17 @@ $(READY): $(LOCKED) pyproject.toml
 	@touch $@
 
 $(TESTING): $(READY) requirements-test.lock
-	$(INSTALL) --no-deps --only-binary :all: --require-hashes --requirement requirements-test.lock
+	$(call FROM,requirements-test.lock)
 	@touch $@
 
-# Only the tests that train TRPO need torch, and for Linux PyPI has nothing but its CUDA build, gigabytes without any use
+# Only the long tests that train TRPO need torch, and for Linux PyPI has nothing but its CUDA build, gigabytes without any use
 # here. So on Linux the version is asked for as "+cpu", a name that only CPU builds have: where pip knows of none it says
 # no without downloading anything, and the tests are skipped. For macOS every build is a CPU build.
 CPU = $(if $(filter Linux,$(shell uname)),+cpu)
 $(TRPO): $(TESTING) requirements-torch.txt requirements-trpo.lock
 	@if $(BIN)/python -c 'import importlib.util as util, sys; sys.exit(util.find_spec("torch") is None)' \
 		|| $(INSTALL) --no-deps --only-binary :all: "$$(cat requirements-torch.txt)$(CPU)" 2> .venv/torch.log; \
-	then $(INSTALL) --no-deps --only-binary :all: --require-hashes -r requirements-trpo.lock && touch $@; \
+	then { $(call FROM,requirements-trpo.lock); } && touch $@; \
 	else echo "pip finds no CPU build of torch (.venv/torch.log), so the tests that train TRPO will be skipped. To get one:" && \
 		sed -n 's/^\(.*download.pytorch.org.*\)$$/    \1/p' README.md; fi
 
@@ -108,7 +121,7 @@ BOOK = --extra paper --extra book
 PINS = awk -F == 'NR == FNR { named[$$1]; next } /==/ { kept = ($$1 in named) == keep } /^[^\#]/ && kept'
 lock:
 	rm -rf _build/lock && $(PYTHON) -m venv _build/lock
-	_build/lock/bin/python -m pip install --quiet --only-binary :all: uv==0.13.7
+	_build/lock/bin/python -m pip install --quiet --only-binary :all: uv==$(UV_VERSION)
 	cat requirements.lock requirements-test.lock > _build/lock/all
 	cp requirements-trpo.lock _build/lock/trpo
 	echo setuptools | $(UV) --universal --fork-strategy fewest --generate-hashes $(UPGRADE) $(BOOK) --extra test \

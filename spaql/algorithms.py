@@ -2,16 +2,21 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import gymnasium as gym
 import numpy as np
 from tqdm import tqdm
 
 from spaql import rules
-from spaql.agent import CROWDED, MOST_ITERATIONS, Agent, Callback, Shared, State
+from spaql.advice import CROWDED
+from spaql.agent import Agent
 from spaql.checks import check_integer, check_number
+from spaql.learning import MOST_ITERATIONS, Callback
 from spaql.memory import LEAST, with_room
+from spaql.parameters import Shared
+from spaql.partition import copy as copy_partition
+from spaql.policies.policy import Policies
 from spaql.replay import (
     STOP,
     TAKEN,
@@ -24,9 +29,7 @@ from spaql.replay import (
     new_memory,
     refine_to,
 )
-
-if TYPE_CHECKING:
-    from spaql.policies.policy import Policies
+from spaql.state import State
 
 
 class AQL(Agent):
@@ -75,11 +78,9 @@ class AQL(Agent):
         super().__init__(env, {"xi": xi}, **shared)
 
     @property
-    def policy(self) -> "Policies":  # type: ignore[override]
+    def policy(self) -> Policies:  # type: ignore[override]
         """The greedy policies, one for each time step: `agent.policy[0]` is the first step's."""
-        from spaql.policies.policy import Policies
-
-        return Policies(self)
+        return Policies(copy_partition(self._kept()), self._space, self.env, self._learner.H)
 
 
 class SPAQL(Agent):
@@ -151,7 +152,19 @@ class SPAQLTS(Agent):
 
 MOST_ACTIONS = 1000  # that SPAQL-R can choose from
 DEEPEST = 30  # cells that states can be located in
+MOST_ESTIMATES = 2 * 10**6  # of a fixed grid
+MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
 FOREVER = -1  # a number of samples that is never reached
+
+
+def check_grid(dimensions: int, depth: int, actions: int) -> None:
+    """Raise an error if a grid would have more estimates than anybody can wait for."""
+    cells = 2 ** (dimensions * depth)
+    if cells * actions > MOST_ESTIMATES:
+        raise ValueError(
+            f"a grid of depth {depth} in {dimensions} dimensions has {cells:,} cells, {cells * actions:,} estimates "
+            f"for {actions} actions; expected at most {MOST_ESTIMATES:,}: give a smaller depths[0]"
+        )
 
 
 class SPAQLR(Agent):
@@ -229,6 +242,7 @@ class SPAQLR(Agent):
         plain = {name: given[name] for name in names}
         self._replayer = Replayer(gamma=given["discount"], depth=given["depths"][1], **plain)
         choices = self._choices()
+        check_grid(dimensions, given["depths"][0], len(choices))
         self._memory = new_memory(min(LEAST, given["memory"]), dimensions, choices)
         ranks = self._rng.random(len(choices))
         first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
@@ -256,6 +270,12 @@ class SPAQLR(Agent):
             raise ValueError(f"depths must be two whole numbers, not {own['depths']!r}") from None
         first = check_integer("depths[0]", first, at_least=0, at_most=DEEPEST)
         checked["depths"] = [first, check_integer("depths[1]", last, at_least=first, at_most=DEEPEST)]
+        work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
+        if work > MOST_WORK:
+            raise ValueError(
+                f"horizon × (replays + 1) × steps must be at most {MOST_WORK:,}, not {work:,}: an episode would take "
+                "minutes in which nothing can interrupt it"
+            )
         return checked
 
     def _choices(self) -> np.ndarray:

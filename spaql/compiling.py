@@ -22,13 +22,18 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 import numpy as np
 from numba.core import cgutils
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: two processes may compile the same function
+    fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger(__name__)
 
@@ -123,18 +128,24 @@ class Spent:
 spent = Spent()
 
 
+PATIENCE = 120.0  # seconds to wait for another process
+
+
 class Cache(FunctionCache):
     """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
 
     subject = ""  # what is compiled, where that takes so long that it is said
     since = 0.0
+    turn: IO | None = None  # a file that is locked while this process compiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what is kept for these argument types; None, after a word on it, if it cannot be read."""
         try:
             kept = super().load_overload(sig, target_context)
             if kept is None:
-                self.say_compiling()
+                self.take_turn()
+                kept = super().load_overload(sig, target_context)  # by another process, meanwhile
+                self.say_compiling() if kept is None else self.end_turn()
             return kept
         except Exception as error:  # a damaged file makes its reader raise anything
             log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
@@ -142,6 +153,26 @@ class Cache(FunctionCache):
                 file.unlink(missing_ok=True)
             self.say_compiling()
             return None
+
+    def take_turn(self) -> None:
+        """Wait while another process compiles the same function, for as long as that may take."""
+        self.end_turn()
+        if fcntl is None:
+            return
+        with contextlib.suppress(OSError):
+            self.turn = Path(self.cache_path, f"{self._impl.filename_base}.lock").open("wb")  # noqa: SIM115 (until the end of the turn)
+        until = time.monotonic() + PATIENCE
+        while self.turn and time.monotonic() < until:
+            try:
+                return fcntl.flock(self.turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(0.1)
+
+    def end_turn(self) -> None:
+        """Let other processes go on."""
+        if self.turn:
+            self.turn.close()
+            self.turn = None
 
     def say_compiling(self) -> None:
         """Say what is compiled, and how long that takes."""
@@ -157,6 +188,8 @@ class Cache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
+        finally:
+            self.end_turn()
 
 
 _one_folder = threading.Lock()  # Numba has one setting for where machine code is kept, whichever thread asks
@@ -230,7 +263,8 @@ def _sources() -> bytes:
     """Return the text that all machine code is made of."""
     kernels = (
         *("compiling", "partition", "rules", "spaces", "updates", "loop", "replay"),
-        *("systems/__init__", "systems/arithmetic", "policies/tree", "policies/policy", "policies/play"),
+        *("systems/registry", "systems/worlds", "systems/arithmetic"),
+        *("policies/tree", "policies/policy", "policies/play"),
     )
     return b"".join((PACKAGE / f"{name}.py").read_bytes() for name in kernels)
 

@@ -1,12 +1,13 @@
-"""Callbacks for `learn`: checkpoints, and a log that spreadsheets and pandas read."""
+"""Beside `learn`: checkpoints, a log that spreadsheets and pandas read, and the policies on the way."""
 
 import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from spaql.agent import Agent
 from spaql.checks import check_integer
+from spaql.policies.policy import Policy
 from spaql.rules import COLUMNS
 
 
@@ -39,3 +40,16 @@ def log_csv(path: str | os.PathLike) -> Callable[[Agent], None]:
             writer.writerow((len(agent.history), *agent.history[-1].tolist()))
 
     return write
+
+
+def snapshots(agent: Agent, iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
+    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
+    found = []
+    for goal in sorted(set(iterations)):
+        missing = goal - len(agent.history)
+        if missing < 0:
+            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
+        if missing:
+            agent.learn(missing, evaluations)
+        found.append((goal, agent.policy))
+    return found

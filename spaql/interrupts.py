@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back; yield a function that raises it if it has come.
+    """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case.
 
-    Compiled code that hands its results to Python does not survive an exception at that moment.
+    Compiled code that hands its results to Python does not survive an exception at that moment, nor does a lock that
+    has just been taken.
     """
     come: list[bool] = []
 
@@ -22,8 +23,10 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
         yield check
         return
-    before = signal.signal(signal.SIGINT, lambda *_: come.append(True))
+    before = signal.getsignal(signal.SIGINT)
     try:
+        signal.signal(signal.SIGINT, lambda *_: come.append(True))
         yield check
     finally:
         signal.signal(signal.SIGINT, before)
+    check()

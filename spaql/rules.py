@@ -47,6 +47,8 @@ class Rules(NamedTuple):
     termination
         A state in which the episode has ended has a value like any other ("ignored"), or "zero".  Where only time is
         up, the value is never zero.
+    cap
+        A value is at most H ("horizon"), or at most the number of steps that are "left".
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Rules(NamedTuple):
     kept: str = "best"
     partition: str = "visits"
     termination: str = "ignored"
+    cap: str = "horizon"
 
 
 CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
@@ -79,6 +82,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
     "kept": ("best", "last"),
     "partition": ("visits", "random"),
     "termination": ("ignored", "zero"),
+    "cap": ("horizon", "left"),
 }
 
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
@@ -126,6 +130,17 @@ class Learner(NamedTuple):
     keep_last: bool
     random_partition: bool
     zero_at_end: bool
+    shrinking_cap: bool
+
+
+def evaluates_first(learner: Learner) -> bool:
+    """Return whether a learner is of the two algorithms that know what theirs earns before they learn."""
+    return learner.algorithm in (SPAQL, SPAQL_TS)
+
+
+def keeps_best(learner: Learner) -> bool:
+    """Return whether the agent kept is the best so far, not the last."""
+    return evaluates_first(learner) and not learner.keep_last
 
 
 STATUS = np.dtype(

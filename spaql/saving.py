@@ -4,44 +4,37 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.checks import check_integer
+from spaql.checks import check_integer, shown
 from spaql.memory import with_room
-from spaql.partition import NONE, Partition, copy, split
+from spaql.partition import ARMS, NONE, Partition, copy, split
 from spaql.replay import GOES_ON, KEPT, TAKEN, TERMINAL, Memory
-from spaql.rules import HISTORY, STATUS, Rules
-
-if TYPE_CHECKING:
-    from spaql.agent import Agent
+from spaql.rules import HISTORY, SPAQL_R, STATUS, Learner, evaluates_first, keeps_best
+from spaql.state import State
 
 FORMAT, VERSION = "saved agent", 1
 RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
+ARRAYS = {
+    *("status", "history", "memory_taken"),
+    *(f"{name}_{field}" for name in ("trainee", "best") for field in STORED),
+    *(f"memory_{name}" for name in KEPT),
+}
+HEADER = {"algorithm", "env_id", "parameters", "rules", "seed", "env_seed", "streams"}
+MOST_VISITS = 2**53  # of a ball: beyond, numbers are not exact, and more than any learning gives
 
 
-def save(agent: "Agent", path: str | os.PathLike) -> None:
-    """Write an agent as it is after its last full iteration."""
-    state = agent._backup or agent._state()
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "algorithm": type(agent).__name__,
-        "env_id": agent.env_id,
-        "parameters": agent.parameters,
-        "rules": agent.rules._asdict(),
-        "seed": {"entropy": agent.seed.entropy, "spawn_key": list(agent.seed.spawn_key)},
-        "env_seed": agent.env_seed,
-        "streams": state.streams,
-        "played": state.played,
-    }
+def write(path: str | os.PathLike, header: dict, state: State, learner: Learner) -> None:
+    """Write an agent: what makes it, in the header, and its state."""
+    header = {"format": FORMAT, "version": VERSION} | header | {"streams": state.streams, "played": state.played}
     arrays = {"status": state.status, "history": state.history}
-    partitions = {"trainee": state.trainee} | ({"best": state.best} if agent._keeps_best else {})
+    partitions = {"trainee": state.trainee} | ({"best": state.best} if keeps_best(learner) else {})
     for name, partition in partitions.items():
         arrays |= {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in STORED}
     if state.memory is not None:
@@ -49,37 +42,45 @@ def save(agent: "Agent", path: str | os.PathLike) -> None:
     archive.write(Path(path), header, arrays)
 
 
-def load(kind: type["Agent"], path: str | os.PathLike, env: gym.Env | None) -> Any:
-    """Return a saved agent of a class."""
-    header, arrays = archive.read(Path(path), FORMAT, VERSION)
-    if header["algorithm"] != kind.__name__:
-        raise ValueError(f"{path} holds an agent of class {header['algorithm']}, not {kind.__name__}: "
-                         f"load it with {header['algorithm']}.load")  # fmt: skip
-    made_for = check_env_id(header["env_id"], kind, path) if env is None else env
+def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return the header and the arrays of an agent of some class."""
+    header, arrays = archive.read(Path(path), FORMAT, VERSION, ARRAYS)
+    if missing := sorted(HEADER - header.keys()):
+        raise ValueError(f"{path} is no sound saved agent: its header does not say {', '.join(missing)}")
+    found = str(header["algorithm"])[:40]
+    if found != algorithm:
+        raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
+    return header, arrays
+
+
+def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int) -> State:
+    """Return the state that a file holds, checked; `new` is that of the agent before it has learned anything.
+
+    `memory` is the most transitions that an agent may remember.
+    """
+    trainee = read_partition(arrays, "trainee", new.best, learner.discrete)
+    best = read_partition(arrays, "best", new.best, learner.discrete) if keeps_best(learner) else trainee
+    status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
+    check_status(status, history, learner)
+    check_history(history, status, int(best.counts[ARMS]), learner)
+    remembered = None if new.memory is None else read_memory(arrays, new.memory, memory)
+    if remembered is not None and remembered.counts[TAKEN] != history["steps"].sum():
+        raise ValueError("its memory and its history have taken different numbers of samples")
+    played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
+    return State(trainee, best, status, history, header["streams"], played, remembered)
+
+
+@contextlib.contextmanager
+def errors_of(path: str | os.PathLike, env_id: Any) -> Iterator[None]:
+    """Say of which file an error is, and what helps."""
     try:
-        agent = kind(
-            made_for,
-            **header["parameters"],
-            rules=Rules(**header["rules"]),
-            seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
-            env_seed=header["env_seed"],
-        )
-        discrete = agent._learner.discrete
-        trainee = read_partition(arrays, "trainee", agent._best, discrete)
-        best = read_partition(arrays, "best", agent._best, discrete) if agent._keeps_best else trainee
-        agent._trainee, agent._best = trainee, best
-        agent._status, agent._history = (
-            check_array(arrays, "status", STATUS, 1),
-            check_array(arrays, "history", HISTORY),
-        )
-        check_status(agent._status, agent._history, agent._evaluates_first)
-        if agent._memory is not None:
-            agent._memory = read_memory(arrays, agent._memory, agent.parameters["memory"])
-        agent._set_streams(header["streams"])
-        agent._played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
+        yield
+    except (gym.error.Error, ImportError) as error:
+        raise ValueError(f"the agent in {path} was made for {env_id!r}, which cannot be made here ({error}): install "
+                         "what it needs, or give load() an environment of your own, load(path, env=...)"
+                         ) from error  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
-    return agent
 
 
 def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
@@ -110,15 +111,15 @@ def read_memory(arrays: dict, memory: Memory, size: int) -> Memory:
     return memory
 
 
-def check_env_id(env_id: Any, kind: type["Agent"], path: str | os.PathLike) -> str:
+def check_env_id(env_id: Any, path: str | os.PathLike) -> str:
     """Return the id of a file's environment, if making it runs nothing but what this process has registered."""
     if env_id is None:
         raise ValueError(f"the agent in {path} was made with an environment, not an id: "
-                         f"give load() such an environment, {kind.__name__}.load(path, env)")  # fmt: skip
+                         "give load() such an environment, load(path, env=...)")  # fmt: skip
     if not isinstance(env_id, str) or env_id not in gym.registry:
-        raise ValueError(f"the agent in {path} was made for {env_id!r}, which is not registered here, and "
-                         f"a file imports nothing: import what registers it, or give load() the environment, "
-                         f"{kind.__name__}.load(path, env)")  # fmt: skip
+        raise ValueError(f"the agent in {path} was made for {shown(env_id)}, which is not registered here, and "
+                         "a file imports nothing: import what registers it, or give load() the environment, "
+                         "load(path, env=...)")  # fmt: skip
     return env_id
 
 
@@ -153,6 +154,7 @@ def read_partition(arrays: dict, name: str, like: Partition, discrete: bool) -> 
     if not same:
         raise ValueError(f"its {name} partition does not hold together, or belongs to another action space")
     numbers = np.isfinite(read.balls["q"]) & np.isfinite(read.balls["rank"]) & (read.balls["visits"] >= 0)
+    numbers &= read.balls["visits"] <= MOST_VISITS
     if not np.all(numbers):
         raise ValueError(f"its {name} partition has estimates or visits that no learning gives")
     if not knows_its_best(read):
@@ -217,10 +219,10 @@ def knows_its_best(p: Partition) -> bool:
     return alike(p.cells["own"], own) and alike(p.cells["best"], best)
 
 
-def check_status(status: np.ndarray, history: np.ndarray, evaluates_first: bool) -> None:
+def check_status(status: np.ndarray, history: np.ndarray, learner: Learner) -> None:
     """Raise an error if a status is not one between two iterations."""
     row = status[0]
-    fresh = row["iteration"] == -1 and row["episode"] == 1 and evaluates_first
+    fresh = row["iteration"] == -1 and row["episode"] == 1 and evaluates_first(learner)
     if not fresh and not (row["iteration"] >= 0 and row["episode"] == 0):
         raise ValueError("its status is not that of an agent between two iterations")
     if len(history) != max(0, row["iteration"]):
@@ -228,8 +230,28 @@ def check_status(status: np.ndarray, history: np.ndarray, evaluates_first: bool)
     for name in ("total", "best"):
         if not np.isfinite(row[name]):
             raise ValueError(f"its status has {name} = {row[name]}")
-    for name in ("tau", "u"):  # a temperature may grow beyond all numbers: then every ball is as likely as the others
-        if not row[name] > 0:
-            raise ValueError(f"its status has {name} = {row[name]}")
+    # A temperature may grow beyond all numbers: then every ball is as likely as the others.  What SPAQL-R has in its
+    # place, a share of random actions, may have become zero.
+    cold = row["tau"] == 0 and learner.algorithm == SPAQL_R
+    if not (row["tau"] > 0 or cold) or not row["u"] > 0:
+        raise ValueError(f"its status has tau = {row['tau']} and u = {row['u']}")
     if min(row["steps"], row["evaluation_steps"], row["seen"]) < 0:
         raise ValueError("its status counts below zero")
+
+
+def check_history(history: np.ndarray, status: np.ndarray, arms: int, learner: Learner) -> None:
+    """Raise an error if a history is not one that this learner can have had.
+
+    What the rows say of rewards is as good as the file: nothing that is learned depends on it.
+    """
+    sound = np.isfinite(history["rewards"]) & np.isfinite(history["evaluations"]) & (history["tau"] >= 0)
+    sound &= (history["steps"] >= 1) & (history["steps"] <= learner.H) & (history["evaluation_steps"] >= 0)
+    sound &= (history["arms"] >= 1) & (history["trainee_arms"] >= 1)
+    if not keeps_best(learner):
+        sound &= (history["rewards"] == history["evaluations"]) & (history["arms"] == history["trainee_arms"])
+    if not evaluates_first(learner):  # its partition only grows
+        sound[1:] &= np.diff(history["arms"]) >= 0
+    if not sound.all():
+        raise ValueError(f"its history is not one of learning: row {np.argmin(sound)} is {history[np.argmin(sound)]}")
+    if len(history) and (history["rewards"][-1] != status["best"][0] or history["arms"][-1] != arms):
+        raise ValueError("its history does not end where the agent is")

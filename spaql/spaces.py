@@ -75,6 +75,7 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
                 f"a Box of actions needs finite bounds, not {acted}; "
                 "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
             )
+        check_width("actions", low, high)
         action_centre, action_half = (high + low) / 2, (high - low) / 2
         actions = 0
     else:
@@ -93,6 +94,7 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
     bounded = np.isfinite(low) & np.isfinite(high)
     if np.any(high[bounded] <= low[bounded]):
         raise ValueError(f"observation bounds must have low < high, not {low} and {high}")
+    check_width("observations", low[bounded], high[bounded])
     centre, half = np.zeros(low.size), np.full(low.size, math.inf)
     centre[bounded] = (high[bounded] + low[bounded]) / 2
     half[bounded] = (high[bounded] - low[bounded]) / 2
@@ -104,6 +106,15 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
         raise ValueError(f"slopes of unbounded observations must be positive numbers, not {slopes}")
     maps = [tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half)]
     return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions)
+
+
+def check_width(what: str, low: FLOATS, high: FLOATS) -> None:
+    """Raise an error if bounds are so far apart that no floating-point number says how far."""
+    if np.any(high / 2 - low / 2 > np.finfo(float).max / 4):
+        raise ValueError(
+            f"bounds of {what} are too far apart for floating-point numbers, {low} and {high}: declare unbounded "
+            "observations by infinity, and give bounds= or a narrower Box for bounded ones"
+        )
 
 
 def with_bounds(low: FLOATS, high: FLOATS, bounds: Any) -> tuple[FLOATS, FLOATS]:

@@ -44,11 +44,12 @@ def value(balls, cells, axes, learner, h, x, y):
     weight of x, the state before the step, as the paper's equation has it.  A pole that fell is no exception: only the
     horizon ends the future, and only AQL's.
     """
+    cap = float(learner.H - h - 1 if learner.shrinking_cap else learner.H)
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
             return 0.0
-        return min(float(learner.H), balls[best_ball(cells, axes, h + 1, y)].q)
-    v = min(float(learner.H), balls[best_ball(cells, axes, 0, y)].q)
+        return min(cap, balls[best_ball(cells, axes, h + 1, y)].q)
+    v = min(cap, balls[best_ball(cells, axes, 0, y)].q)
     if learner.algorithm == SPAQL_TS:
         ratio = distance(x, learner.reference, learner.euclidean) / learner.lam
         v *= math.exp(-(ratio * ratio))  # not ratio ** 2, which plain Python rounds otherwise
@@ -125,13 +126,13 @@ def learn_from(balls, cells, axes, learner, h, ball, x, y, reward, ended=False):
     if learner.estimate != FIXED:
         q = learner.H + bonus(learner.xi, visits)
         if learner.estimate != VISITS:
-            q = learnt(balls, cells, axes, learner, h, ball, x, y, reward, ended)
+            q = new_estimate(balls, cells, axes, learner, h, ball, x, y, reward, ended)
         update(balls, cells, 2 ** len(axes), ball, q)
     return visits >= 4 ** int(cells[balls[ball].cell].depth)  # (d_max / r)²: every split halves r
 
 
 @inlined
-def learnt(balls, cells, axes, learner, h, ball, x, y, reward, ended):
+def new_estimate(balls, cells, axes, learner, h, ball, x, y, reward, ended):
     """The estimate of a ball after a visit that is counted already: eqn:qval_update."""
     visits = balls[ball].visits
     alpha = learning_rate(learner.H, visits)

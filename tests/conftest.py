@@ -1,9 +1,9 @@
 import math
 import os
+import secrets
 import shutil
 import signal
 import sys
-from collections import Counter
 
 import gymnasium as gym
 import hypothesis
@@ -42,10 +42,34 @@ in_browser = pytest.mark.skipif(
 )
 
 
+# The files of tests that take longest: they are begun first, so that none of them runs on alone at the end.
+FIRST = ("test_explorer", "test_notebooks", "test_book", "test_evidence", "test_agent", "test_runs", "test_repo")
+
+
 def pytest_collection_modifyitems(items):
-    """Begin with the files that have most slow tests, so that none of them runs on alone at the end."""
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
+
+
+@pytest.fixture
+def faults():
+    """A random generator and how many faults to draw from it: a few others each time, hundreds in `make test-all`.
+
+    The seed is printed, so that pytest shows it with a failure; SPAQL_SEED sets it.
+    """
+    seed = int(os.environ.get("SPAQL_SEED") or secrets.randbits(32))
+    print(f"SPAQL_SEED={seed}")
+    return np.random.default_rng(seed), int(os.environ.get("SPAQL_FAULTS") or 5)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all pages."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class Opaque(gym.Wrapper):

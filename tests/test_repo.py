@@ -1,11 +1,7 @@
 """The files around the package: they agree with each other, and what they print runs."""
 
-import ast
-import collections
 import contextlib
-import importlib
 import json
-import math
 import re
 import subprocess
 import sys
@@ -18,8 +14,6 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-
-from spaql.paper.bench import markdown
 
 ROOT = Path(__file__).parents[1]
 
@@ -109,7 +103,7 @@ def test_no_lock_names_torch_or_cuda():
     assert not {"stable-baselines3", "sb3-contrib"} & locked(BOOK, TESTS).keys(), "these need torch"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_installed_fits_together():
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -172,7 +166,7 @@ def test_the_readme_and_the_workflow_install_the_same_torch():
     assert line in (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_torch_the_tests_that_need_it_are_skipped():
     """As on most machines: where pip finds no CPU build of torch, none is installed."""
     script = """
@@ -185,7 +179,7 @@ sys.meta_path.insert(0, WithoutTorch)
 sys.exit(pytest.main(sys.argv[1:]))
 """
     files = [f"tests/paper/test_{name}.py" for name in ("trpo", "robustness", "repaired", "evidence")]
-    chosen = ["-k", "network_does or trpo or sb3 or torch", "-p", "no:cacheprovider", "-rs"]
+    chosen = ["-k", "network_does or trpo or sb3 or torch", "-m", "", "-p", "no:cacheprovider", "-rs"]
     done = subprocess.run([sys.executable, "-c", script, *files, *chosen], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert re.search(r"SKIPPED \[\d+\] tests/paper/test_trpo.py", done.stdout)
@@ -211,39 +205,30 @@ def test_the_workflow_runs_the_recipes_with_all_that_they_name():
     assert {*asked.split()} <= {*commands.split()}
 
 
-@pytest.mark.slow
 def test_the_readmes_examples_run_as_printed(tmp_path):
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert len(examples) == 4
+    assert examples
     printed = []
     for example in examples:
         done = subprocess.run(
-            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=300
+            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
     assert printed[0].splitlines()[-1] == "True"
 
 
-def test_the_readme_has_the_last_bench():
-    kept = json.loads((ROOT / "results" / "bench.json").read_text(encoding="utf-8"))
-    assert len(kept["rows"]) > 10
-    assert markdown(kept["rows"]) in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_what_the_readme_links_to_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert "book/glance.svg" in links
     for link in links:
         assert link.startswith(("https://", "_build/")) or (ROOT / link).is_file(), link
 
 
-def test_the_equations_the_readme_points_to_are_there():
-    names = ("updates", "loop", "partition", "spaces", "agent")
-    sources = "".join((ROOT / "spaql" / f"{name}.py").read_text(encoding="utf-8") for name in names)
-    table = (
-        (ROOT / "README.md").read_text(encoding="utf-8").split("## Where the paper's equations are")[1].split("## ")[0]
-    )
+def test_the_equations_that_the_book_points_to_are_there():
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "spaql").glob("*.py"))
+    page = (ROOT / "book" / "algorithms.md").read_text(encoding="utf-8")
+    table = page.split("## Where the paper's equations are")[1].split("## ")[0]
     functions = [
         name
         for row in table.splitlines()
@@ -252,10 +237,9 @@ def test_the_equations_the_readme_points_to_are_there():
     ]
     assert len(functions) > 10
     for name in functions:
-        assert f"def {name}(" in sources or f"class {name}:" in sources, name
+        assert re.search(rf"^ *(?:def|class) {name}\b", sources, re.MULTILINE), name
 
 
-@pytest.mark.slow
 def test_the_command_line():
     spaql = [sys.executable, "-c", "from spaql.paper.cli import main; main()"]
     assert subprocess.run([*spaql, "--version"], capture_output=True, text=True).stdout.strip() == metadata.version(
@@ -264,53 +248,3 @@ def test_the_command_line():
     wrong = subprocess.run([*spaql, "benhc"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "bench" in wrong.stderr
-
-
-def without_encoding(source):
-    """The lines that read or write text and leave it to the machine in which encoding."""
-    return [
-        call.lineno
-        for call in ast.walk(ast.parse(source))
-        if isinstance(call, ast.Call)
-        and getattr(call.func, "attr", getattr(call.func, "id", "")) in ("read_text", "write_text", "open")
-        and not any(keyword.arg == "encoding" for keyword in call.keywords)
-        and not any(
-            isinstance(given, ast.Constant) and given.value in ("utf-8", "rb", "wb", "xb") for given in call.args
-        )
-        and getattr(getattr(call.func, "value", None), "id", "") != "os"  # a descriptor's, without text
-    ]
-
-
-@pytest.mark.slow
-def test_every_text_is_read_and_written_in_a_given_encoding():
-    assert without_encoding("a.read_text()\na.read_text(encoding='utf-8')\na.open('rb')\nopen(a)") == [1, 4]
-    for folder in ("spaql", "tests"):
-        for path in (ROOT / folder).rglob("*.py"):
-            assert without_encoding(path.read_text(encoding="utf-8")) == [], path
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What the book says was tried
-
-TRIED = ("core.test_agent", "core.test_compiling", "core.test_saving", "paper.test_pack", "paper.test_runs",
-         "paper.test_terminal")  # fmt: skip
-
-
-def faults_tried():
-    """How often the tests try each kind of fault: the sum of what their marks say, over their parameters."""
-    found = collections.Counter()
-    for name in TRIED:
-        for function in vars(importlib.import_module(f"tests.{name}")).values():
-            marks = list(getattr(function, "pytestmark", [])) if callable(function) else []
-            times = math.prod(len(mark.args[1]) for mark in marks if mark.name == "parametrize")
-            for mark in (mark for mark in marks if mark.name == "faults"):
-                found[mark.args[0]] += times * (mark.args[1] if len(mark.args) > 1 else 1)
-    return dict(found)
-
-
-def test_the_book_says_what_was_tried_how_often_and_what_happened():
-    page = (ROOT / "book" / "reproducibility.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \*(.+)\*: .+ \| ([\d,]+) \| .+\. \|$", page, re.MULTILINE)
-    assert {kind: int(times.replace(",", "")) for kind, times in rows} == faults_tried()
-    total = sum(faults_tried().values())
-    assert f"{total:,} faults" in page

@@ -1,6 +1,7 @@
 """The house: which wing may import which, and that the algorithms install alone."""
 
 import ast
+import graphlib
 import importlib.metadata
 import os
 import subprocess
@@ -32,73 +33,55 @@ AQL("Pendulum-v1", xi=1, seed=0, horizon=5).learn(2, 1).policy[0].tree()
 """
 
 
-def wing(module):
-    """Core is 0, policies are 1, the paper is 2: a wing imports only its own and lower ones."""
-    parts = module.split(".")
-    return {"policies": 1, "paper": 2}.get(parts[1] if len(parts) > 1 else "", 0)
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imports(path):
-    """The modules that a file imports when it is imported, not those that its functions or its type hints import."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+def name_of(path):
+    """The name of a file's module."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path, everywhere):
+    """The modules that a file imports: everywhere in it, or only those that it needs to be imported itself."""
+    tree, modules = ast.parse(path.read_text(encoding="utf-8")), set(map(name_of, FILES))
+    for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules else node.module for name in names)
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
-KERNELS = (
-    "reset_model",
-    "step_model",
-    "begin",
-    "step",
-    "observe",
-)  # of a system's file, which `register` hands to the compiler
+def test_the_core_imports_nothing_of_the_paper_no_more_than_it_needs_and_in_no_circle():
+    core = {name_of(path): path for path in FILES if path.relative_to(PACKAGE).parts[0] != "paper"}
+    imported = {module: set(imports(path, everywhere=True)) for module, path in core.items()}
+    assert not any(name.startswith("spaql.paper") for names in imported.values() for name in names)
+    graph = {module: names & core.keys() - {module} for module, names in imported.items()}
+    list(graphlib.TopologicalSorter(graph).static_order())  # which raises an error that shows a circle
+    needed = {name.split(".")[0] for path in core.values() for name in imports(path, everywhere=False)}
+    assert needed - sys.stdlib_module_names - {"spaql"} == set(CORE)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_wings_import_downwards_only(path):
-    module = ".".join(("spaql", *path.relative_to(PACKAGE).with_suffix("").parts))
-    for imported in imports(path):
-        if imported.split(".")[0] == "spaql":
-            assert wing(imported) <= wing(module), imported
-        elif wing(module) < 2 and imported.split(".")[0] not in sys.stdlib_module_names:
-            assert imported.split(".")[0] in CORE, imported
+# Of a system's file, which `register` hands to the compiler.
+KERNELS = ("reset_model", "step_model", "begin", "step", "observe")
+COMPILED = {"inner", "inlined", "either", "entry", "overload"}
 
 
-def functions(path):
-    """The functions and methods of a file."""
-    return [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.FunctionDef)]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_function_says_its_types_but_kernels(path):
+def test_every_function_says_its_types_but_kernels():
     """What is compiled has the types that the compiler finds; mypy asks for all types where nothing is compiled."""
-    compiled = {"inner", "inlined", "either", "entry", "overload"}
-    for function in functions(path):
-        marks = (getattr(mark, "func", mark) for mark in function.decorator_list)
-        if compiled & {getattr(mark, "id", "") for mark in marks}:
-            continue
-        if path.parent == PACKAGE / "systems" and not function.returns and function.name in KERNELS:
-            continue
-        given = function.args
-        named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-        untyped = [one.arg for one in named if one.annotation is None and one.arg not in ("self", "cls")]
-        assert not untyped, f"{function.name}: {untyped}"
-        assert function.returns or function.name == "__init__", function.name
-
-
-def test_a_name_means_one_thing():
-    """No two modules define a public function of the same name; the systems share the names of their protocol."""
-    found = {}
     for path in FILES:
-        place = "spaql/systems" if path.parent == PACKAGE / "systems" else str(path.relative_to(PACKAGE))
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, set()).add(place)
-    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            marks = (getattr(mark, "func", mark) for mark in function.decorator_list)
+            ours = path.parent == PACKAGE / "systems" and not function.returns and function.name in KERNELS
+            if ours or COMPILED & {getattr(mark, "id", "") for mark in marks}:
+                continue
+            given = function.args
+            named = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+            untyped = [one.arg for one in named if one.annotation is None and one.arg not in ("self", "cls")]
+            assert not untyped, (path, function.name, untyped)
+            assert function.returns or function.name == "__init__", (path, function.name)
 
 
 def test_importing_the_algorithms_imports_nothing_heavy():
@@ -119,7 +102,7 @@ def requirements(names):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_works_with_what_the_algorithms_need_alone(tmp_path):
     """A new environment with the wheel, and of this environment's packages only those that pyproject.toml requires."""
     command = [

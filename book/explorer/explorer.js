@@ -86,6 +86,8 @@ const spaqlExplorer = (() => {
   // Of actions with both signs: blue, a neutral zero, orange.
   const SIGNED = [[11, 60, 125], [127, 178, 229], [244, 244, 244], [253, 184, 99], [230, 97, 1]];
 
+  const shadesOf = (low, high) => (low < 0 && high > 0 ? SIGNED : STOPS);
+
   function colour(share, stops) {
     const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
     const below = Math.min(stops.length - 2, Math.floor(place));
@@ -123,8 +125,8 @@ const spaqlExplorer = (() => {
     if (what === "action") {
       const [low, high] = system.action_range;
       const ends = [low, high].map((end) => withUnit(number(end, 0), system.action_unit));
-      const stops = low < 0 && high > 0 ? SIGNED : STOPS;
-      return { shares: policy.action.map((a) => (physical(system, a) - low) / (high - low)), ends, stops };
+      const shares = policy.action.map((a) => (physical(system, a) - low) / (high - low));
+      return { shares, ends, stops: shadesOf(low, high) };
     }
     const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
     const low = Math.min(...values);
@@ -169,6 +171,8 @@ const spaqlExplorer = (() => {
     .spaql [hidden] { display: none !important; }
     .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
     .spaql canvas.map { touch-action: pan-y; cursor: crosshair; }
+    .spaql label.check { flex: 0 1 auto; flex-direction: row; align-items: center; gap: 0.4rem; min-height: 2.75rem; }
+    .spaql .pushes { display: flex; gap: 0.4rem; }
     .spaql .spaql-axes { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.4rem; font-size: 0.85rem; }
     .spaql .spaql-axes > div { display: flex; justify-content: space-between; font-variant-numeric: tabular-nums; }
     .spaql .spaql-axes > div.up { flex-direction: column; text-align: right; }
@@ -293,8 +297,11 @@ const spaqlExplorer = (() => {
     return lines;
   }
 
+  const WINDOW = 500; // steps that the strips show of an episode without an end
+
   // The reward of every step so far, and the variable across, as strips; before the first step, what they will show.
   function drawStrip(strip, place, system, run, across) {
+    const [earned, trail] = [run.earned.slice(-WINDOW), run.trail.slice(-WINDOW)];
     const context = strip.getContext("2d");
     const [ink, mark] = colours(place);
     const variable = system.state[across];
@@ -318,16 +325,16 @@ const spaqlExplorer = (() => {
       context.lineWidth = 2;
       context.beginPath();
       values.forEach((value, t) => {
-        const x = (t / system.steps) * strip.width;
+        const x = (t / Math.min(system.steps, WINDOW)) * strip.width;
         const y = top + half - 4 - (Math.min(1, Math.max(0, (value - low) / (high - low || 1)))) * (half - 30);
         if (t === 0) context.moveTo(x, y);
         else context.lineTo(x, y);
       });
       context.stroke();
     };
-    const [lowest, highest] = [Math.min(0, ...run.earned), Math.max(0, ...run.earned)];
-    draw(run.earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
-    draw(run.trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
+    const [lowest, highest] = [Math.min(0, ...earned), Math.max(0, ...earned)];
+    draw(earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
+    draw(trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
     strip.setAttribute("aria-label", `Rewards and ${variable.symbol} over ${run.earned.length} steps`);
   }
 
@@ -419,6 +426,7 @@ const spaqlExplorer = (() => {
 
     const panel = { box, policy: null, drive: null, run: newRun([]) };
     let picture = null;
+    let painted = 0; // when
     let pointed = null; // a state the pointer is at
 
     // Show a policy; null for the reader.
@@ -460,19 +468,28 @@ const spaqlExplorer = (() => {
       const what = policy.q[0] === null ? "action" : view.what;
       const shade = shading(system, policy, what);
       const shades = shade.shares.map((share) => colour(share, shade.stops));
-      picture = new ImageData(width, height);
-      const rows = new Int32Array(width * height);
-      for (let j = 0; j < height; j++) {
-        for (let i = 0; i < width; i++) {
-          const here = j * width + i;
-          const same = j % grain ? here - width : i % grain ? here - 1 : here; // a coarser picture is painted faster
-          rows[here] = same !== here ? rows[same]
-            : find(policy, observe(system, stateAt((i + 0.5) / width, 1 - (j + 0.5) / height)));
-          const border = (i > 0 && rows[here] !== rows[here - 1]) || (j > 0 && rows[here] !== rows[here - width]);
-          const [r, g, b] = border ? [150, 150, 150] : shades[rows[here]];
-          picture.data.set([r, g, b, 255], 4 * here);
+      // A coarser picture is painted faster.
+      const [across, up] = [Math.ceil(width / grain), Math.ceil(height / grain)];
+      const rows = new Int32Array(across * up);
+      for (let j = 0; j < up; j++) {
+        for (let i = 0; i < across; i++) {
+          const where = stateAt((grain * i + 0.5) / width, 1 - (grain * j + 0.5) / height);
+          rows[j * across + i] = find(policy, observe(system, where));
         }
       }
+      picture = new ImageData(width, height);
+      const pixels = new Uint32Array(picture.data.buffer);
+      const packed = shades.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
+      const grey = (255 << 24) | (150 << 16) | (150 << 8) | 150;
+      for (let j = 0; j < height; j++) {
+        for (let i = 0; i < width; i++) {
+          const here = Math.floor(j / grain) * across + Math.floor(i / grain);
+          const left = i % grain === 0 && i > 0 && rows[here] !== rows[here - 1];
+          const above = j % grain === 0 && j > 0 && rows[here] !== rows[here - across];
+          pixels[j * width + i] = left || above ? grey : packed[rows[here]];
+        }
+      }
+      painted = performance.now();
       if (grain > 1) return;
       labelAxis(upTicks, system.state[view.up], [1, 0]);
       labelAxis(acrossTicks, system.state[view.across], [0, 1]);
@@ -546,7 +563,8 @@ const spaqlExplorer = (() => {
       drawScene(scene, place, system, run.state, action);
       drawStrip(strip, place, system, run, view.across);
       const end = run.over ? `, ${count >= system.steps ? "the end" : ending}` : isStuck(system, run) ? ", stuck" : "";
-      score.textContent = `Step ${count} of ${system.steps}, return ${number(run.total, decimals)}${end}`;
+      const limit = Number.isFinite(system.steps) ? ` of ${system.steps}` : "";
+      score.textContent = `Step ${count}${limit}, return ${number(run.total, decimals)}${end}`;
       if (!panel.policy) return;
       drawMap();
       read();
@@ -560,15 +578,21 @@ const spaqlExplorer = (() => {
       panel.show();
     };
 
-    panel.advance = () => {
+    // Play a step, with a push after it: chance's, or the reader's.
+    panel.advance = (push = 0) => {
       const { system } = view;
       if (panel.run.over) return;
       pointed = null;
       const action = panel.policy ? act(panel.policy, observe(system, panel.run.state)) : panel.drive.action;
       advanceRun(system, panel.run, action);
-      if (system.state.length > 2) panel.paint(view.playing && !panel.run.over ? 4 : 1);
+      if (push) panel.push(push);
+      // The slice moves with the system; to paint it at every step would slow the system down.
+      if (system.state.length > 2 && !view.playing) panel.paint();
+      else if (system.state.length > 2 && performance.now() - painted > 500) panel.paint(4);
       panel.show(physical(system, action));
     };
+
+    panel.push = (by) => { panel.run.state = known(view.system).push(panel.run.state, by); };
 
     panel.hush = (quiet) => readout.setAttribute("aria-live", quiet ? "off" : "polite"); // not every step is read out
 
@@ -632,6 +656,27 @@ const spaqlExplorer = (() => {
     const randomButton = element(buttons, "button", { type: "button", title: "Begin in a random state" }, "Random start");
     const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
     fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
+    const disturb = element(place, "div", { class: "spaql-row" });
+    const pushes = element(element(disturb, "div", { class: "spaql-buttons" }), "span", { class: "pushes" });
+    const pushButtons = [["← push", -1], ["push →", 1]].map(([text, side]) => {
+      const button = element(pushes, "button", { type: "button" }, text);
+      button.addEventListener("click", () => {
+        for (const panel of shown()) {
+          panel.push(5 * side);
+          panel.show();
+        }
+      });
+      return button;
+    });
+    const FACTORS = { mass: [0.5, 2], length: [0.5, 2], noise: [0, 2] };
+    const factors = Object.fromEntries(Object.entries(FACTORS).map(([name, [min, max]]) => {
+      const label = element(disturb, "label");
+      const caption = element(label, "span");
+      const input = element(label, "input", { type: "range", min, max, step: 0.05, value: name === "noise" ? 0 : 1 });
+      return [name, { label, caption, input }];
+    }));
+    const endless = element(element(disturb, "label", { class: "check" }), "input", { type: "checkbox" });
+    endless.parentElement.append("no time limit");
     const room = element(place, "div", { class: "one" });
     const chosen = element(room, "div", { class: "chosen" });
     const axes = element(chosen, "div", { class: "spaql-row" });
@@ -645,20 +690,39 @@ const spaqlExplorer = (() => {
       + "visits are few. Visits are how often training took this action here; a cell that is split passes its visits "
       + "on. The colours of visits are on a logarithmic scale.");
     element(place, "p", { class: "help" }, "Point at a map to read a cell; click, tap or drag to put the system there. "
-      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses.");
+      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses. Mass and "
+      + "length are multiples of what the policy was trained with; noise is a random push after every step. The address "
+      + "of the page holds all that you choose.");
     const slice = element(place, "p", { class: "help" }, "The map shows two variables; the others are held at their "
-      + "current values, so it changes as the system moves.");
+      + "current values, so it changes as the system moves, twice a second while it plays.");
 
     const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
     const panels = [makePanel(room, place, view), makePanel(room, place, view)];
     room.append(chosen); // below them
     let clock = 0;
+    let settled = false; // once the page shows what its address asks for
     const shown = () => (besideChoice.value === "none" ? panels.slice(0, 1) : panels);
     const over = () => shown().every((panel) => panel.run.over);
     const driving = () => shown().find((panel) => panel.drive)?.drive;
 
+    // The system with the reader's mass and length, and as many steps as asked for.
+    function vary() {
+      const plain = data.systems[systemChoice.value];
+      const { vary: varied, push } = known(plain);
+      const values = Object.fromEntries(Object.entries(factors).map(([name, { input }]) => [name, Number(input.value)]));
+      const constants = varied ? varied(plain.constants, values) : plain.constants;
+      view.system = { ...plain, constants, steps: endless.checked ? Infinity : plain.steps };
+      view.noise = values.noise;
+      for (const [name, { label, caption, input }] of Object.entries(factors)) {
+        label.hidden = name === "noise" ? !push : !varied || !String(varied).includes(name);
+        caption.textContent = name === "noise" ? `noise ${values.noise}` : `${name} × ${values[name]}`;
+        input.setAttribute("aria-valuetext", caption.textContent);
+      }
+      for (const button of pushButtons) button.hidden = !push;
+    }
+
     function chooseSystem() {
-      view.system = data.systems[systemChoice.value];
+      vary();
       const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value)
         .map(([i, p]) => [i, policyName(p)]);
       fill(policyChoice, entries);
@@ -721,10 +785,15 @@ const spaqlExplorer = (() => {
     function reset() {
       pause();
       for (const panel of shown()) panel.reset();
+      writeAddress();
     }
 
+    // A normal number, by Box and Muller.
+    const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+
     function advance() {
-      for (const panel of shown()) panel.advance();
+      const push = view.noise ? view.noise * normal() : 0; // the same for both
+      for (const panel of shown()) panel.advance(push);
       if (over()) pause();
     }
 
@@ -773,6 +842,41 @@ const spaqlExplorer = (() => {
     const named = (system, name) =>
       data.policies.findIndex((p) => p.system === system && `${p.algorithm}, ${p.made}` === name);
 
+    const nameOf = (value) => (data.policies[value] ? `${data.policies[value].algorithm}, ${data.policies[value].made}` : value);
+
+    // All that is chosen stands in the address, so that it can be shared.
+    function writeAddress() {
+      if (!settled) return;
+      const chosen = { system: systemChoice.value, policy: nameOf(policyChoice.value), beside: nameOf(besideChoice.value),
+        across: acrossChoice.value, up: upChoice.value, colour: whatChoice.value, speed: speedChoice.value,
+        start: view.start.map((value) => Number(value.toFixed(4))).join(" "), endless: Number(endless.checked) };
+      for (const [name, { input }] of Object.entries(factors)) chosen[name] = input.value;
+      history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
+    }
+
+    function readAddress() {
+      const given = new URLSearchParams(location.hash.slice(1));
+      if (!(given.get("system") in data.systems)) return;
+      const set = (select, value) => {
+        if ([...select.options].some((option) => option.value === String(value))) select.value = value;
+      };
+      systemChoice.value = given.get("system");
+      for (const [name, { input }] of Object.entries(factors)) if (given.has(name)) input.value = given.get(name);
+      endless.checked = given.get("endless") === "1";
+      chooseSystem();
+      set(policyChoice, named(systemChoice.value, given.get("policy")));
+      const beside = given.get("beside");
+      set(besideChoice, ["you", "none"].includes(beside) ? beside : named(systemChoice.value, beside));
+      choosePolicies();
+      set(acrossChoice, given.get("across"));
+      set(upChoice, given.get("up"));
+      set(whatChoice, given.get("colour"));
+      set(speedChoice, given.get("speed"));
+      chooseAxes();
+      const start = (given.get("start") ?? "").split(" ").map(Number);
+      if (start.length === view.start.length && start.every(Number.isFinite)) put(start);
+    }
+
     // Show what a button outside asks for: a system, a policy and one beside it, by their names.
     function present({ system, policy, beside }) {
       systemChoice.value = system;
@@ -802,6 +906,12 @@ const spaqlExplorer = (() => {
       if (steers(event)) driving().release();
     });
 
+    for (const input of [...Object.values(factors).map((factor) => factor.input), endless]) {
+      input.addEventListener("input", () => {
+        vary();
+        reset();
+      });
+    }
     systemChoice.addEventListener("change", chooseSystem);
     policyChoice.addEventListener("change", choosePolicies);
     besideChoice.addEventListener("change", chooseBeside);
@@ -837,9 +947,12 @@ const spaqlExplorer = (() => {
       .observe(document.documentElement, { attributeFilter: ["data-theme"] });
     fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));
     chooseSystem();
+    readAddress();
+    settled = true;
   }
 
-  return { observe, step, find, act, cellBounds, episode, build };
+  const parts = { STYLE, element, choice, fill, number, colour, shadesOf, drawScene };
+  return { observe, step, find, act, cellBounds, episode, build, parts };
 })();
 
 {

@@ -1,33 +1,39 @@
 "use strict";
-// A line above a long table to choose its rows by a word and by a verdict.  Without this file the table is all there.
+// A line above a long table to choose its rows by a word, and by the verdict in each column that has verdicts.
+// Without this file the table is all there.
 
-function choose(table, word, verdict) {
-  let shown = 0;
-  for (const row of table.tBodies[0].rows) {
-    const marks = [...row.querySelectorAll(".badge")].map((mark) => mark.textContent);
-    const fits = row.textContent.toLowerCase().includes(word.toLowerCase()) && (!verdict || marks.includes(verdict));
-    row.hidden = !fits;
-    shown += fits;
-  }
-  return shown;
+function verdictIn(row, column) {
+  return row.cells[column]?.querySelector(".badge")?.textContent;
 }
 
 function addFilter(table) {
-  const verdicts = [...new Set([...table.querySelectorAll("tbody .badge")].map((mark) => mark.textContent))].sort();
+  const rows = [...table.tBodies[0].rows];
   const line = document.createElement("p");
   line.className = "filter";
   const word = Object.assign(document.createElement("input"), { type: "search", placeholder: "a word, as CartPole" });
   word.setAttribute("aria-label", "Show rows with this word");
-  const verdict = document.createElement("select");
-  verdict.setAttribute("aria-label", "Show rows with this verdict");
-  verdict.append(new Option("any verdict", ""), ...verdicts.map((name) => new Option(name, name)));
+  const choices = [];
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const verdicts = [...new Set(rows.map((row) => verdictIn(row, column)).filter(Boolean))].sort();
+    if (!verdicts.length) return;
+    const choice = document.createElement("select");
+    const name = head.textContent.trim();
+    choice.setAttribute("aria-label", `Show rows with this verdict, ${name}`);
+    choice.append(new Option(`${name}: any`, ""), ...verdicts.map((verdict) => new Option(`${name}: ${verdict}`, verdict)));
+    choices.push({ choice, column });
+  });
   const count = document.createElement("output");
   const update = () => {
-    count.textContent = `${choose(table, word.value, verdict.value)} of ${table.tBodies[0].rows.length}`;
+    const wanted = word.value.toLowerCase();
+    for (const row of rows) {
+      const fits = choices.every(({ choice, column }) => !choice.value || verdictIn(row, column) === choice.value);
+      row.hidden = !(fits && row.textContent.toLowerCase().includes(wanted));
+    }
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
   };
   word.addEventListener("input", update);
-  verdict.addEventListener("change", update);
-  line.append(word, " ", verdict, " ", count);
+  choices.forEach(({ choice }) => choice.addEventListener("change", update));
+  line.append(word, ...choices.map(({ choice }) => choice), count);
   (table.closest(".pst-scrollable-table-container") || table).before(line);
   update();
 }

@@ -10,7 +10,9 @@ function rate([, , chapter, title, text], words) {
   for (const word of words) {
     const times = body.split(word).length - 1;
     if (!times && !heading.includes(word)) return 0;
-    score += Math.log1p(times) + (title.toLowerCase().includes(word) ? 5 : 0) + (heading.includes(word) ? 1 : 0);
+    const named = title.toLowerCase().includes(word);
+    score += Math.log1p(times) + (named ? 5 : 0) + (heading.includes(word) ? 1 : 0);
+    if (named && title === chapter) score += 5; // its own chapter comes first
   }
   return score + (words.length > 1 && `${heading} ${body}`.includes(words.join(" ")) ? 5 : 0);
 }

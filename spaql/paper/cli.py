@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from spaql import __version__
+from spaql.paper import studies
 from spaql.paper.terminal import one_sentence, speak_plainly
-
-STUDIES = ("xi", "long", "trpo", "ablation", "readings", "controls", "further",
-           "repaired", "variants", "sb3", "systems-xi", "systems")  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -33,17 +31,21 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
     command.set_defaults(run=claims_command)
 
+    command = commands.add_parser("numbers", help="print the numbers that the book's prose may use, by name")
+    command.add_argument("--write", action="store_true", help="put them into the prose where their names stand")
+    command.set_defaults(run=numbers_command)
+
     command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
     command.add_argument(
         "--scale",
         default="paper",
-        choices=("paper", "quick", "smoke"),
+        choices=studies.SCALES,
         help="paper: everything (default); quick: about two minutes; smoke: seconds",
     )
     command.add_argument(
         "--study",
         action="append",
-        choices=STUDIES,
+        choices=studies.STUDIES,
         help="which of them, may be given several times (default: xi and long; readings and trpo take long)",
     )
     command.add_argument(
@@ -64,23 +66,29 @@ def main(arguments: list[str] | None = None) -> None:
     command.add_argument(
         "--scale",
         default="paper",
-        choices=("paper", "quick", "smoke"),
+        choices=studies.SCALES,
         help="set what -p does not for this scale (default: paper, which loads what is stored)",
     )
     command.add_argument("--output", type=Path, help="the executed notebook (default: in _build/runs)")
     command.set_defaults(run=run_command)
 
-    command = commands.add_parser("pack", help="put finished agents' own files into Parquet files")
+    command = commands.add_parser("pack", help="put finished agents' own files into the table of agents")
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
     command.set_defaults(run=pack_command)
 
     command = commands.add_parser("verify", help="compute a sample of the stored agents again, and compare")
     command.add_argument("--agents", type=positive, help="how many in all (default: one of each group)")
+    command.add_argument(
+        "--all",
+        action="store_true",
+        dest="every",
+        help="all agents of all studies, recorded; hours, but it goes on where it was interrupted",
+    )
     command.add_argument("--seed", type=int, default=0, help="of the choice (default: 0)")
     command.add_argument(
         "--study",
         action="append",
-        choices=STUDIES,
+        choices=studies.STUDIES,
         help="which of them, may be given several times (default: xi, long and ablation)",
     )
     command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
@@ -141,6 +149,20 @@ def claims_command(id: list[str], verdict: str | None, json: bool, store: Path |
         print(with_statements(judge.as_text(shown), dict(zip(shown.id, shown.statement, strict=True))))
 
 
+def numbers_command(write: bool) -> None:
+    """Print the numbers that prose may use, or put them into it."""
+    from spaql.paper.book import numbers
+
+    if not write:
+        print("\n".join(f"{name}: {text}" for name, text in numbers.numbers().items()))
+        return
+    for path in numbers.tagged_files():
+        text = path.read_text(encoding="utf-8")
+        if (right := numbers.rewritten(text)) != text:
+            path.write_text(right, encoding="utf-8")
+            print(path)
+
+
 def with_statements(text: str, statements: Mapping[str, str]) -> str:
     """Return a table of claims with what each of them says below the line that begins with its id."""
     lines = []
@@ -153,35 +175,47 @@ def with_statements(text: str, statements: Mapping[str, str]) -> str:
 
 def pack_command(store: Path | None) -> None:
     """Pack finished records, and say what was done."""
-    from spaql.paper.runs.pack import pack
+    from spaql.paper.published import pack
     from spaql.paper.runs.provenance import default_store
 
     store = existing(store or default_store())
     done = pack(store)
-    print(f"{done.agents:,} agents packed into {len(done.files)} Parquet files in {store}.")
+    print(f"{done.agents:,} agents put into the table of {store}.")
     if done.left:
         raise SystemExit(f"{done.left:,} files were left as they are, for the reasons given above.")
 
 
 def verify_command(
-    agents: int | None, seed: int, study: list[str] | None, store: Path | None, workers: int | None, record: bool
+    agents: int | None,
+    every: bool,
+    seed: int,
+    study: list[str] | None,
+    store: Path | None,
+    workers: int | None,
+    record: bool,
 ) -> None:
     """Compute stored agents and canaries again, say whether they are the same, and write it down if told to."""
     from spaql.paper.runs.attestations import attest
     from spaql.paper.runs.canaries import FAMILIES, add_canaries, changed_canaries, compute_canaries
-    from spaql.paper.runs.provenance import default_store
+    from spaql.paper.runs.provenance import default_store, own_store, provenance
     from spaql.paper.runs.verify import verify
-    from spaql.paper.studies import paper_jobs
 
     store = store or default_store()
-    jobs = [job for name in dict.fromkeys(study or ("xi", "long", "ablation")) for job in paper_jobs(name)]
-    found = verify(jobs, store, agents, seed, workers)
+    names = study or (studies.STUDIES if every else ("xi", "long", "ablation"))
+    jobs = [job for name in dict.fromkeys(names) for job in studies.study(name)]
+    journal = None
+    if every:
+        agents, record = agents or len(jobs), True
+        journal = own_store().parent / f"verified-{provenance()['commit'].replace(' ', '-')}.jsonl"
+    found = verify(jobs, store, agents, seed, workers, journal=journal)
     if not found:
         raise SystemExit(f"spaql verify: there is nothing to verify: none of these agents are in {store}")
     wrong = []
     for verdict in found:
         known = "known" if verdict.expected else "new"
-        print(f"{verdict.same_bits} of {verdict.sampled} agents ({verdict.family}) have the bits of the stored ones.")
+        share = f"{verdict.sampled / verdict.stored:.1%} of the {verdict.stored:,} stored agents of these studies"
+        print(f"{verdict.family}: {verdict.sampled:,} agents were computed again, {share}.")
+        print(f"{verdict.same_bits:,} of them have the bits of the stored ones.")
         print(f"The platform key is {verdict.platform} ({known}). Verdict: {verdict}.")
         if verdict.agreement is not None:
             print(verdict.agreement.to_string(index=False))
@@ -223,7 +257,6 @@ def reproduce_command(
     from spaql.paper.runs.provenance import default_store
     from spaql.paper.runs.runner import load_stored, run
     from spaql.paper.runs.verify import agreement
-    from spaql.paper.studies import paper_jobs
 
     store = store or (default_store() if scale == "paper" else Path(f"results-{scale}"))
     if against is not None:
@@ -231,7 +264,7 @@ def reproduce_command(
     before = time.perf_counter()
     records = []
     for name in dict.fromkeys(study or ("xi", "long")):
-        records += run(paper_jobs(name, scale), workers=workers, scheduler=scheduler, store=store)
+        records += run(studies.study(name, scale), workers=workers, scheduler=scheduler, store=store)
     wall = time.perf_counter() - before
     frame = finals(records)
     steps = int((frame.steps + frame.evaluation_steps).sum())

@@ -5,17 +5,19 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from spaql.paper.labels import STYLES
+from spaql.paper.labels import ORDER, STYLES
 from spaql.paper.runs.job import Record
-from spaql.paper.studies import LONG_RUNS, scale_of
+from spaql.paper.runs.outcomes import outcome
 from spaql.rules import COLUMNS
 
 OF_JOBS = ("algorithm", "system", "xi", "agent")
+ENDS = ("rewards", "arms", "evaluations", "N", "fresh", "fresh_std", "fresh_deterministic", "steps", "wall",
+        "evaluation_steps")  # fmt: skip
 
 
 def by_system(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in the book's order of systems: Pendulum, with five torques, CartPole, and then any others."""
-    places = {system: place for place, system in enumerate(LONG_RUNS.systems)}
+    places = {system: place for place, system in enumerate(ORDER)}
     return frame.sort_values(
         "system", key=lambda systems: systems.map(places).fillna(len(places)), kind="stable", ignore_index=True
     )
@@ -28,16 +30,23 @@ def by_algorithm(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def histories(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the histories of records as one frame, with one row per iteration of an agent."""
+    """Return the histories of records as one frame, with one row per iteration of an agent.
+
+    Of stored agents it has the columns that are stored of all of them.
+    """
     records = list(records)
+    if ended := [record for record in records if record.only_end and not record.job.brief]:
+        raise LookupError(
+            f"the learning curves of {len(ended)} of these {len(records)} agents are not stored, only how they ended: "
+            "finals(records) has that, and run(jobs, store=None) computes them again"
+        )
     lengths = [len(record.history) for record in records]
-    whole = pd.DataFrame(
+    kept = [name for name in COLUMNS if all(name in (record.history.dtype.names or ()) for record in records)]
+    return pd.DataFrame(
         {name: pd.Series([getattr(record.job, name) for record in records]).repeat(lengths).array for name in OF_JOBS}
         | {"iteration": np.concatenate([np.arange(1, length + 1) for length in lengths])}
-        | {name: np.concatenate([record.history[name] for record in records]) for name in COLUMNS}
+        | {name: np.concatenate([record.history[name] for record in records]) for name in kept}
     )
-    whole["scale"] = scale_of(record.job for record in records)
-    return whole
 
 
 def finals(records: Iterable[Record]) -> pd.DataFrame:
@@ -45,23 +54,16 @@ def finals(records: Iterable[Record]) -> pd.DataFrame:
 
     `fresh_deterministic` is without the noise of the policy; only TRPO's agents are evaluated in that way too.
     """
-    records = list(records)
     rows = []
     for record in records:
-        last = record.history[-1]
+        found = outcome(record) | {"N": record.job.evaluations, "wall": record.wall}
         rows.append(
             {name: getattr(record.job, name) for name in ("algorithm", "system", "xi", "agent", "iterations")}
-            | {name: last[name].item() for name in ("rewards", "arms", "evaluations")}
-            | {"N": record.job.evaluations, "fresh": record.fresh[0], "fresh_std": record.fresh[1]}
-            | {"fresh_deterministic": record.fresh[2] if record.fresh.size > 2 else float("nan")}
-            | {"steps": int(record.history["steps"].sum()), "wall": record.wall}
-            | {"evaluation_steps": int(record.history["evaluation_steps"].sum())}
+            | {name: found[name] for name in ENDS}
         )
-    frame = pd.DataFrame(rows)
-    frame["scale"] = scale_of(record.job for record in records)
-    return frame
+    return pd.DataFrame(rows)
 
 
 def best(records: Iterable[Record]) -> Record:
     """Return the record with the highest reward at the end of training."""
-    return max(records, key=lambda record: record.history["rewards"][-1])
+    return max(records, key=lambda record: outcome(record)["rewards"])

@@ -1,12 +1,18 @@
-"""What systems and algorithms are called and how they look: the one table behind every figure and table of the book.
+"""What systems and algorithms are called, how they look, and how numbers are printed, in every figure and table.
 
 The systems' names are the registry's (`spaql.systems`); the algorithms' colours, lines and markers stand here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaql.systems import REGISTRY, Variable, system_called, title
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from spaql.policies.interval import Interval, clipped, paper_interval
+from spaql.systems import REGISTRY, Variable, possible_returns, system_called, title
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ OTHERS = (  # styles of what is no algorithm of the book's
     Style("#b8860b", (0, (8, 2)), "h"),
 )
 
+ORDER = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # of the paper's systems in the book
+
 SYSTEM_NAMES = {env_id: title(env_id) for system in REGISTRY.values() for env_id in system.titles}
 
 
@@ -66,3 +74,73 @@ def axis_label(variable: Variable) -> str:
 def in_brackets(unit: str) -> str:
     """Return a unit in brackets, or nothing if there is none."""
     return f"({unit})" if unit else ""
+
+
+def present(frame: pd.DataFrame) -> list[str]:
+    """Return the algorithms of a frame, in the order every figure has them in."""
+    there = set(frame.algorithm.unique())
+    return [name for name in STYLES if name in there]
+
+
+def thin(count: int, points: int = 160) -> np.ndarray:
+    """Return which of many points of a curve to draw: the first ones, the last one, and evenly in between."""
+    return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers as text
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return parts of a sentence as one: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "none"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a number as text, with a proper minus sign, none before a zero, and thousands apart."""
+    return f"{value:z,.{digits}f}".replace("-", "−")
+
+
+def plus_minus(mean: float, half: float, digits: int = 2) -> str:
+    """Return a mean and its half-interval as text."""
+    return f"{number(mean, digits)} ± {number(half, digits)}"
+
+
+def spread(values: ArrayLike, digits: int = 2) -> str:
+    """Return the mean of values with the paper's interval, as text."""
+    interval = paper_interval(values)
+    return plus_minus(interval.mean, interval.high - interval.mean, digits)
+
+
+def possible(interval: Interval, system: str) -> Interval:
+    """Return an interval of a system's returns without what no return can be: Student's may reach beyond."""
+    return clipped(interval, *possible_returns(system))
+
+
+def between(interval: Interval, digits: int = 1) -> str:
+    """Return a mean with the ends of its interval, as text."""
+    return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
+
+
+def difference(interval: Interval) -> str:
+    """Return a difference with the ends of its interval as text, with more digits the smaller it is."""
+    size = abs(interval.mean)
+    return between(interval, 2 if size < 1.0 else 1 if size < 1000.0 else 0)
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as text."""
+    if math.isnan(p):
+        return ""
+    if p < 1e-15:
+        return "p <\u00a010⁻¹⁵"  # not broken at the end of a line
+    if p >= 0.001:
+        return f"p = {p:.3f}"
+    mantissa, exponent = f"{p:.0e}".split("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"p = {mantissa}\u00a0·\u00a010{power}"
+
+
+def small(p: float) -> str:
+    """Return a p-value in few characters."""
+    return p_value(p).removeprefix("p").removeprefix(" = ").strip()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from spaql.policies.interval import Interval, numbers
 
@@ -118,13 +119,8 @@ def corrected_together(compared: Mapping[Name, Comparison]) -> dict[Name, Compar
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's step-down method: the k-th smallest times (m - k + 1), never decreasing."""
-    given = np.asarray(p, float)
-    order = np.argsort(given, kind="stable")
-    corrected = np.minimum(1.0, np.maximum.accumulate(given[order] * np.arange(given.size, 0, -1)))
-    result = np.empty(given.size)
-    result[order] = corrected
-    return result.tolist()
+    """Return p-values corrected by Holm's step-down method."""
+    return multipletests(p, method="holm")[1].tolist() if len(p) else []
 
 
 def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:

@@ -1,8 +1,9 @@
 """Policies a person can read: tables, exact decision trees, smaller trees, and exports."""
 
-from spaql.policies.export import export_c, export_graphviz, export_python, export_text, in_words
+from spaql.policies.export import export_graphviz, export_text, in_words
 from spaql.policies.play import evaluate, trajectories
 from spaql.policies.policy import Policies, Policy
+from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
 from spaql.policies.simplify import Simplified, simplify
 from spaql.policies.tree import Tree
 
@@ -14,7 +15,9 @@ __all__ = [
     "evaluate",
     "export_c",
     "export_graphviz",
+    "export_json",
     "export_python",
+    "export_structured_text",
     "export_text",
     "in_words",
     "simplify",

@@ -3,16 +3,13 @@
 import functools
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.partition import NONE
 from spaql.policies.tree import LEAF
 from spaql.spaces import Space, standardise
-
-if TYPE_CHECKING:
-    from spaql.policies.policy import Policy
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
@@ -49,13 +46,15 @@ class Branches(NamedTuple):
     right: np.ndarray
 
 
-def make_tree(policy: "Policy", labels: Sequence[Hashable]) -> tuple[Branches, list]:
+def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Hashable]) -> tuple[Branches, list]:
     """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
+
+    `children` holds the first child of every cell, of which `root` is the first.
 
     Nodes are numbered by what they are, a leaf by its label and a question by variable, border and children: parts
     that decide the same have the same number, wherever they are.
     """
-    axes = range(len(policy._space.centre))
+    axes = range(len(space.centre))
     numbers: dict[tuple, int] = {}
     sizes: list[int] = []  # leaves of each node
 
@@ -69,14 +68,13 @@ def make_tree(policy: "Policy", labels: Sequence[Hashable]) -> tuple[Branches, l
         return left if left == right else number((axis, border, left, right), sizes[left] + sizes[right])
 
     def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
-        children = policy._cells["children"][cell]
-        if children == NONE:
+        if children[cell] == NONE:
             return number((labels[cell],), 1)
         halves = []
         for half in range(2 ** len(axes)):
             signs = (1 if half >> axis & 1 else -1 for axis in axes)
             corner = tuple(c + sign * radius / 2 for c, sign in zip(centre, signs, strict=True))
-            halves.append(convert(children + half, corner, radius / 2))
+            halves.append(convert(children[cell] + half, corner, radius / 2))
         # The smallest tree of each part of the cell that some of its borders cut out: first the halves themselves, then
         # pairs of what differs in one axis only, up to the whole.
         trees = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
@@ -85,8 +83,8 @@ def make_tree(policy: "Policy", labels: Sequence[Hashable]) -> tuple[Branches, l
             trees[part] = min(options, key=sizes.__getitem__)
         return trees[part]
 
-    root = convert(policy._root, (0.0,) * len(axes), 1.0)
-    return lay_out(policy._space, {n: node for node, n in numbers.items()}, root)
+    root = convert(root, (0.0,) * len(axes), 1.0)
+    return lay_out(space, {n: node for node, n in numbers.items()}, root)
 
 
 @functools.cache

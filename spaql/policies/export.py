@@ -1,9 +1,7 @@
-"""Decision trees as text, as sentences, and for Graphviz, Python and C."""
+"""Decision trees as text, as sentences, and for Graphviz; `spaql.policies.programs` has them as programs."""
 
-import sys
 from collections.abc import Iterator
 
-from spaql.checks import check_name
 from spaql.policies.tree import LEAF, Tree
 
 
@@ -49,14 +47,14 @@ def signed(number: float, unit: str) -> str:
 def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
     """Return what a leaf does, in words with the unit."""
     names = tree.variables
-    unit = f" {names.action_unit}" if names.action_unit else ""
     if names.box is None:
         run = range(int(tree.low[node, 0]), int(tree.high[node, 0]))
         return " or ".join(signed(names.choices[i], names.action_unit) for i in run)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
         low, high = (fixed(centre + half * bound[node, i], decimals) for bound in (tree.low, tree.high))
-        parts.append(f"{low}{unit}" if low == high else f"{low} to {high}{unit}")
+        words = [low if low == high else f"{low} to {high}", names.action_units[i]]
+        parts.append(" ".join(filter(None, [*([names.actions[i]] if len(names.actions) > 1 else []), *words])))
     return ", ".join(parts)
 
 
@@ -89,65 +87,3 @@ def export_graphviz(tree: Tree, decimals: int = 2) -> str:
         for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
             lines.append(f'{node} -> {child} [label="{answer}"];')
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def export_python(tree: Tree, name: str = "policy") -> str:
-    """Return the source of a Python function of the observed variables that needs nothing else.
-
-    It returns the number of a discrete action, or a continuous one in its unit.
-    """
-    forms = {"<": "if {variable} < {threshold!r}:", ">=": "else:", "end": "", "leaf": "return {action!r}"}
-    arguments = ", ".join(tree.variables.observed)
-    return "\n".join([f"def {name}({arguments}):", f'    """{_says(tree)}"""', *_body(tree, name, forms)]) + "\n"
-
-
-def export_c(tree: Tree, name: str = "policy") -> str:
-    """Return the source of a C function of the observed variables that needs nothing else, as `export_python`."""
-    forms = {"<": "if ({variable} < {threshold!r}) {{", ">=": "}} else {{", "end": "}}", "leaf": "return {action!r};"}
-    names = tree.variables
-    kind = "int" if names.box is None else "double"
-    arguments = ", ".join(f"double {variable}" for variable in names.observed)
-    # A variable the tree never asks for is no mistake: compilers need not warn of it.
-    unused = [f"    (void){name};" for i, name in enumerate(names.observed) if i not in tree.feature]
-    head = [f"/* {_says(tree)} */", f"{kind} {name}({arguments})", "{", *unused]
-    return "\n".join([*head, *_body(tree, name, forms), "}"]) + "\n"
-
-
-def _body(tree: Tree, name: str, forms: dict[str, str]) -> list[str]:
-    """Return the indented lines of a function.
-
-    Thresholds and actions are written with as many digits as it takes to read the same numbers back, but those too
-    small for a processor's usual numbers as 0: some processors take them for it anyway.
-    """
-    check_name("name", name)
-    if tree.low.shape[1] > 1:
-        raise ValueError("a function returns one number; this tree has actions of more dimensions")
-    if tree.depth > 90:
-        raise ValueError(f"Python indents no more than 100 times, and this tree has depth {tree.depth}")
-    lines = []
-    value = tree.value.reshape(len(tree.feature))
-    for place, node, depth in walk(tree):
-        line = forms[place].format(
-            variable=tree.variables.observed[tree.feature[node]],
-            threshold=usual(float(tree.threshold[node])),
-            action=usual(value[node].item()),
-        )
-        if line:
-            lines.append("    " * (depth + 1) + line)
-    return lines
-
-
-def usual(number: float) -> float:
-    """Return a number, or 0 where it is so small that it is denormal."""
-    return number if abs(number) >= sys.float_info.min else type(number)(0)
-
-
-def _says(tree: Tree) -> str:
-    """One line on what an exported function takes and returns."""
-    names = tree.variables
-    units = ", ".join(f"{v} in {u}" if u else v for v, u in zip(names.observed, names.units, strict=True))
-    unit = f" in {names.action_unit}" if names.action_unit else ""
-    if names.box is None:
-        meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))
-        return f"From {units}: the number of the action ({names.action}{unit} {meanings})."
-    return f"From {units}: the {names.action}{unit}."

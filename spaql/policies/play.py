@@ -24,7 +24,7 @@ from spaql.systems import (
     room,
     step,
 )
-from spaql.systems.interpreted import undisturbed
+from spaql.systems.interpreted import check_reward, undisturbed
 
 
 @either
@@ -108,7 +108,7 @@ def play_interpreted(
                 draw_action(tree.low, tree.high, leaf, tree.variables.space, rng, action)
                 given = space.start + int(action[0]) if discrete else to_box(space, tree.variables.space, action)
             observation, reward, terminated, truncated, _ = env.step(given)
-            rewards[i], steps[i], over = rewards[i] + float(reward), steps[i] + 1, terminated or truncated
+            rewards[i], steps[i], over = rewards[i] + check_reward(reward), steps[i] + 1, terminated or truncated
     return Episodes(rewards, steps, np.array(seen).reshape(-1, noise.size))
 
 

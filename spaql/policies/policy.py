@@ -4,14 +4,15 @@ The leaf cells of a partition tile the state space, and each knows its best ball
 Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spaql.compiling import entry
-from spaql.partition import BALLS, CELLS, NONE, locate
+from spaql.partition import NONE, Partition, locate
 from spaql.policies.exact_tree import Branches, make_tree
 from spaql.policies.export import signed
 from spaql.policies.simplify import Simplified, simplify
@@ -21,28 +22,23 @@ from spaql.spaces import Space, standardise
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spaql.agent import Agent
-
 
 class Policy:
-    """The greedy policy of an agent, for the time step `h` if it depends on time; `agent.policy` makes it.
+    """The greedy policy of a partition, for the time step `h` if it depends on time; `agent.policy` makes it.
 
     It stays what it is when the agent goes on learning.  It takes every observation as mapped to the standard space;
     the released program does not map the first of an episode (see `Rules`), so with that rule the agent itself may act
     otherwise there.
     """
 
-    def __init__(self, agent: "Agent", h: int | None = None):
-        best = agent._kept()
-        self.env = agent.env
+    def __init__(self, partition: Partition, space: Space, env: gym.Env, horizon: int, h: int | None = None):
+        self.env = env
         self.h = h
-        self.variables: Variables = variables_of(agent.env, agent._space)
-        self._space: Space = agent._space
+        self.variables: Variables = variables_of(env, space)
+        self._space = space
         self._root = h or 0
-        self._horizon = agent._learner.H
-        self._balls = best.balls[: best.counts[BALLS]].copy()
-        self._low, self._high = best.low[: best.counts[BALLS]].copy(), best.high[: best.counts[BALLS]].copy()
-        self._cells = best.cells[: best.counts[CELLS]].copy()
+        self._horizon = horizon
+        self._balls, self._low, self._high, self._cells = partition[:4]  # a copy, without spare room
 
     def __repr__(self) -> str:
         return f"Policy({len(self.cells().best)} cells of {', '.join(self.variables.observed)})"
@@ -136,7 +132,7 @@ class Policy:
             Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
         """
         intervals = self._intervals(deterministic)[self._cells["best"]]
-        branches, leaves = make_tree(self, [interval.tobytes() for interval in intervals])
+        branches, leaves = self._make_tree([interval.tobytes() for interval in intervals])
         actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
         at = branches.feature == LEAF
         actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
@@ -149,7 +145,7 @@ class Policy:
         """
         import pandas as pd
 
-        branches, cells = make_tree(self, list(range(len(self._cells))))
+        branches, cells = self._make_tree(list(range(len(self._cells))))
         best = self._cells["best"][cells]
         low, high = self._low[best, 0], self._high[best, 0]
         centre = self._intervals(deterministic=True)[best, 0, 0]
@@ -165,6 +161,10 @@ class Policy:
         return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
 
     # -----------------------------------------------------------------------------------------------------------------
+
+    def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+        """Return the tree that leads every state to the label of its leaf cell, and the labels of its leaves."""
+        return make_tree(self._space, self._cells["children"], self._root, labels)
 
     def _intervals(self, deterministic: bool) -> np.ndarray:
         """Each ball's actions in the standard space, as rows of lower and upper bounds."""
@@ -190,7 +190,7 @@ class Policy:
         columns = {}
         for name, bound in ends.items():
             for i in range(len(half)):
-                columns[name if len(half) == 1 else f"{name}_{i}"] = centre[i] + half[i] * bound[:, i]
+                columns[name if len(half) == 1 else f"{name}_{names.actions[i]}"] = centre[i] + half[i] * bound[:, i]
         return columns
 
     def _unmap(self, axis: int, standard: np.ndarray) -> np.ndarray:
@@ -204,32 +204,19 @@ class Policy:
 class Policies:
     """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
 
-    def __init__(self, agent: "Agent"):
-        self._agent = agent
+    def __init__(self, partition: Partition, space: Space, env: gym.Env, horizon: int):
+        self._parts = partition, space, env, horizon
 
     def __len__(self) -> int:
-        return self._agent._learner.H
+        return self._parts[-1]
 
     def __getitem__(self, h: int) -> Policy:
         if not isinstance(h, int | np.integer) or not 0 <= h < len(self):
             raise IndexError(f"AQL has a policy for each time step: give one of 0 to {len(self) - 1}, not {h!r}")
-        return Policy(self._agent, int(h))
+        return Policy(*self._parts, int(h))
 
     def __repr__(self) -> str:
         return f"Policies({len(self)} time steps)"
-
-
-def snapshots(agent: "Agent", iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
-    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
-    found = []
-    for goal in sorted(set(iterations)):
-        missing = goal - len(agent.history)
-        if missing < 0:
-            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
-        if missing:
-            agent.learn(missing, evaluations)
-        found.append((goal, agent.policy))
-    return found
 
 
 @entry

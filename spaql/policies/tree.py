@@ -6,7 +6,7 @@ to its upper side.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -23,14 +23,28 @@ LEAF = -1
 class Variables(NamedTuple):
     """What a system's observations and actions are called, and their units."""
 
+    system: str  # the environment's id
     observed: tuple[str, ...]
     units: tuple[str, ...]
-    action: str
-    action_unit: str
-    choices: tuple[float, ...]  # the discrete actions in that unit; empty for continuous ones
+    actions: tuple[str, ...]  # one name for each number of an action
+    action_units: tuple[str, ...]
+    choices: tuple[float, ...]  # the discrete actions in their unit, or their numbers; empty for continuous ones
     start: int  # the number of the first discrete action
     box: gym.spaces.Box | None  # of continuous actions
     space: Space  # the map to the standard space
+
+    @property
+    def action(self) -> str:
+        """The action in words."""
+        return " and ".join(self.actions)
+
+    @property
+    def action_unit(self) -> str:
+        """The unit that all numbers of an action share; empty if there is none."""
+        return self.action_units[0] if len(set(self.action_units)) == 1 else ""
+
+
+NUMBERED = "action number"  # what a discrete action is called where nothing says what its numbers do
 
 
 def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
@@ -38,34 +52,50 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
 
     An environment of no registered system can name them in its metadata, each with its unit ("" for none):
     `{"observations": {"level": "m"}, "action": {"inflow": "m³/s"}, "choices": (0.0, 0.1, 0.2)}`; `choices` are the
-    discrete actions in that unit.
+    discrete actions in that unit.  Without them a discrete action is a number without a unit.
     """
     space = space_of(env) if space is None else space
     system = system_of(env)
     discrete = isinstance(env.action_space, gym.spaces.Discrete)
     start = int(env.action_space.start) if discrete else 0
-    choices = tuple(float(start + i) for i in range(space.actions))
+    count = len(space.action_half)
     if system is None:
         observed = named(env, "observations", [f"observation_{i}" for i in range(len(space.centre))])
-        (action,) = named(env, "action", ["action"])
-        if discrete and "choices" in env.metadata:
-            choices = tuple(map(float, env.metadata["choices"]))
-            if len(choices) != space.actions:
-                raise ValueError(f"the metadata's choices must be {space.actions} numbers, not {choices}")
+        actions = named(env, "action", ["action"] if count == 1 else [f"action_{i}" for i in range(count)])
+        told = env.metadata.get("choices")
     else:
-        observed, action = system.observed, system.action
-        if discrete and system.choices is not None and len(known := system.choices(env)) == space.actions:
-            choices = known
+        observed, actions = system.observed, system.actions
+        told = None if system.choices is None else system.choices(env)
+        if len(actions) != count:
+            names = ", ".join(action.name for action in actions)
+            raise ValueError(f"action of {system.name} names {names}; expected {count}, one for each number of it")
+    choices = check_choices(told, space.actions, system.name if system else "the environment") if discrete else ()
+    if discrete and not choices:
+        choices, actions = tuple(float(start + i) for i in range(space.actions)), (Variable(NUMBERED),)
     return Variables(
+        system=env.spec.id if env.spec else type(env.unwrapped).__name__,
         observed=tuple(variable.name for variable in observed),
         units=tuple(variable.unit for variable in observed),
-        action=action.name,
-        action_unit=action.unit,
+        actions=tuple(variable.name for variable in actions),
+        action_units=tuple(variable.unit for variable in actions),
         choices=choices,
         start=start,
         box=None if discrete else env.action_space,
         space=space,
     )
+
+
+def check_choices(told: Any, count: int, whose: str) -> tuple[float, ...]:
+    """Return what the discrete actions do, one number each; nothing if it is not told."""
+    if told is None:
+        return ()
+    choices = tuple(map(float, told))
+    if len(choices) != count:
+        raise ValueError(
+            f"choices of {whose} must be {count} numbers, one for each action, not {choices}: a policy would be "
+            "exported with actions that it does not take"
+        )
+    return choices
 
 
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:

@@ -9,8 +9,9 @@ from gymnasium import spaces
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 
 from spaql.compiling import inlined
-from spaql.systems import System, Variable, plain_numbers, register
 from spaql.systems.arithmetic import square
+from spaql.systems.environments import plain_numbers
+from spaql.systems.registry import System, Variable, register
 
 GRAVITY = 9.8  # which Gymnasium does not read from the environment
 

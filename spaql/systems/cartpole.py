@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
-from spaql.systems import System, Variable, plain_numbers, register
+from spaql.systems.environments import plain_numbers
+from spaql.systems.registry import System, Variable, register
 
 
 class CartPole(NamedTuple):

@@ -3,15 +3,18 @@
 import contextlib
 import math
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from spaql.advice import warn
+from spaql.checks import shown
 from spaql.spaces import FLOATS, Space, standardise, to_box
-from spaql.systems import ENDED, TIME_UP
+from spaql.systems.worlds import ENDED, TIME_UP
+
+LARGEST = float(np.finfo(float).max)
 
 
 class InterpretedWorld:
@@ -26,7 +29,7 @@ class InterpretedWorld:
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
         self.warned = False
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
-        reach = np.multiply(space.half, 1 + 1e-6)
+        reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
         self.action_space = env.action_space  # a chain of wrappers is asked once
 
@@ -76,10 +79,7 @@ class InterpretedWorld:
         self.between_steps()
         observation, reward, terminated, truncated, _ = self.env.step(self._action(action))
         self._observe(observation, x)
-        reward = float(reward)
-        if not math.isfinite(reward):
-            raise ValueError(f"the environment gave a reward of {reward}; expected a finite number")
-        return reward, ENDED if terminated else TIME_UP if truncated else 0
+        return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 
     def _observe(self, observation: Any, x: FLOATS, mapped: bool = True) -> None:
         """Write an observation to `x`, mapped to the standard space unless told otherwise."""
@@ -98,14 +98,15 @@ class InterpretedWorld:
 
     def _say_outside(self, observation: FLOATS) -> None:
         """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds."""
-        if np.isnan(observation).any():
-            raise ValueError(f"the environment gave an observation with NaN: {observation}; expected numbers")
+        if np.isnan(observation).any() or np.any(np.isinf(observation) & np.isinf(self.space.half)):
+            raise ValueError(
+                f"the environment gave an observation with NaN or infinity, {observation}: expected numbers"
+            )
         if not self.warned:
             self.warned = True
-            warnings.warn(
+            warn(
                 f"observation {observation} is outside the bounds that the environment declares or that were given; "
-                "it is clipped to them, as will be others (this is said once)",
-                stacklevel=3,
+                "it is clipped to them, as will be others"
             )
 
     def _action(self, action: FLOATS) -> Any:
@@ -113,6 +114,15 @@ class InterpretedWorld:
         if self.space.actions:
             return self.action_space.start + np.int64(action[0])
         return to_box(self.action_space, self.space, action)
+
+
+def check_reward(reward: Any) -> float:
+    """Return an environment's reward as a float, or say what is wrong with it."""
+    number = np.asarray(reward)
+    if number.ndim or number.dtype.kind not in "biuf" or not math.isfinite(number):
+        hint = ", not an array: give reward.item()" if number.ndim and number.size == 1 else ""
+        raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number{hint}")
+    return float(reward)
 
 
 IN_USE: dict[int, int] = {}  # the thread that uses an environment, by the environment's identity

@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
 
 from spaql.compiling import inlined
-from spaql.systems import System, Variable, plain_numbers, register
+from spaql.systems.environments import plain_numbers
+from spaql.systems.registry import System, Variable, register
 
 
 class MountainCarContinuous(NamedTuple):

@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
-from spaql.systems import System, Variable, plain_numbers, register
 from spaql.systems.arithmetic import principal, square, square32
+from spaql.systems.environments import plain_numbers
+from spaql.systems.registry import System, Variable, register
 
 REWARD_SCALE = math.pi**2 + 6.404  # c of the scaled reward (r + c) / c
 TORQUES = (-2.0, -1.0, 0.0, 1.0, 2.0)
@@ -86,8 +87,8 @@ class PendulumV0(PendulumEnv):
         return self._get_obs(), reward, *rest
 
 
-class ScaledReward(gym.RewardWrapper):
-    """Pendulum's rewards mapped to [0, 1]: (r + c) / c."""
+class UnitReward(gym.RewardWrapper):
+    """Pendulum's rewards mapped to [0, 1]: (r + c) / c, as the paper divides (`ScaleReward` rounds otherwise)."""
 
     def reward(self, reward: float) -> float:
         return (reward + REWARD_SCALE) / REWARD_SCALE
@@ -135,7 +136,7 @@ def make(
 ) -> gym.Env:
     """Return a pendulum: the entry point of the ids below."""
     env: gym.Env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)
-    for wanted, wrapper in ((scaled, ScaledReward), (half, HalfTorque), (one_way, OneWay), (discrete, FiveTorques)):
+    for wanted, wrapper in ((scaled, UnitReward), (half, HalfTorque), (one_way, OneWay), (discrete, FiveTorques)):
         env = wrapper(env) if wanted else env
     return env
 
@@ -149,7 +150,6 @@ VARIANTS: dict[str, dict] = {
     "PendulumScaledHalf": {"scaled": True, "half": True},
     "PendulumDiscreteHalf": {"discrete": True, "half": True},
     "PendulumOneWay": {"one_way": True},
-    "PendulumOneWayHalf": {"one_way": True, "half": True},
     "PendulumScaledOneWay": {"scaled": True, "one_way": True},
 }
 WORDS = {
@@ -196,7 +196,7 @@ def describe(env: gym.Env) -> Pendulum | None:
     if inner.action_space.dtype != np.float32 or not plain_numbers(inner, ATTRIBUTES):
         return None
     share = 0.5 if has(env, HalfTorque) else 1.0
-    scaled = has(env, ScaledReward)
+    scaled = has(env, UnitReward)
     return Pendulum(
         gravity=3 * inner.g / (2 * inner.l),
         per_inertia=3.0 / (inner.m * inner.l**2),
@@ -250,7 +250,7 @@ SYSTEM = register(
         choices=choices,
         titles=TITLES,
         returns={"Pendulum-v1": (-math.inf, 0.0)},
-        wrappers=(FiveTorques, HalfTorque, OneWay, ScaledReward),
+        wrappers=(FiveTorques, HalfTorque, OneWay, UnitReward),
         reference=(1.0, 0.0, 0.0),
         angles={"theta": ("cos_theta", "sin_theta")},
         vary=vary,

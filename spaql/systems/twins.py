@@ -8,18 +8,9 @@ import numpy as np
 
 from spaql.checks import check_integer
 from spaql.compiling import either
-from spaql.systems import (
-    CompiledWorld,
-    Variable,
-    begin,
-    compiled_world,
-    make_env,
-    make_generator,
-    move,
-    observe,
-    room,
-    space_of,
-)
+from spaql.systems.environments import make_env, make_generator, space_of
+from spaql.systems.registry import Variable
+from spaql.systems.worlds import CompiledWorld, begin, compiled_world, move, observe, room
 
 
 @either
@@ -66,6 +57,7 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     if world is None:
         raise ValueError(f"{env} has no compiled twin: no system is registered for it, or none that covers this one")
     check_step(world)
+    check_order(world, env)
     rng = np.random.default_rng(seed)
     if space.actions:
         actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
@@ -97,6 +89,30 @@ def check_step(world: CompiledWorld) -> None:
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ValueError(f"step of {world.system.name} must return the reward and whether the episode ends, not "
                          f"{returned!r}")  # fmt: skip
+
+
+def check_order(world: CompiledWorld, env: gym.Env) -> None:
+    """Raise an error if the discrete actions move the system in another order than that of their `choices`."""
+    told = world.system.choices
+    if told is None or not world.model.space.actions:
+        return
+    choices, state = np.array(told(env), float), world.model.room()
+    ends = []
+    for start in world.draw(np.random.default_rng(0), 20):
+        for action in range(len(choices)):
+            begin(world.model.constants, start, state)
+            move(world.model.constants, state, np.array([float(action)]))
+            ends.append(state.copy())
+    after = np.reshape(ends, (20, len(choices), -1))
+    moved = after[:, np.argsort(choices)]
+    steps = np.diff(moved, axis=1)
+    follows = np.all(steps >= 0, axis=(0, 1)) | np.all(steps <= 0, axis=(0, 1))
+    orders = np.argsort(after, axis=1)
+    distinct = np.all(np.diff(np.sort(after, axis=1), axis=1) > 0, axis=(0, 1))
+    permuted = distinct & np.all(orders == orders[:1], axis=(0, 1)) & ~follows
+    if permuted.any() and not (follows & np.any(steps != 0, axis=(0, 1))).any():
+        raise ValueError(f"choices of {world.system.name} are {tuple(choices.tolist())}, but its actions move the "
+                         "state in another order: give the value of each action, action 0 first")  # fmt: skip
 
 
 def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:

@@ -202,7 +202,8 @@ class Naive:
         """Return V(y) of the state y that step h led to from x; a pole that fell is no exception."""
         if self.algorithm == "AQL" and h + 1 == self.H:
             return 0.0
-        v = min(float(self.H), self.at(h + 1).best(y).q)
+        cap = self.H - h - 1 if self.rules.cap == "left" else self.H
+        v = min(float(cap), self.at(h + 1).best(y).q)
         if self.algorithm == "SPAQL-TS":
             ratio = self.distance(x) / self.lam
             v *= math.exp(-(ratio * ratio))

@@ -18,11 +18,13 @@ import pytest
 from gymnasium import spaces
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
+from spaql.archive import checksum
 from spaql.compiling import Spent, spent
 from spaql.partition import copy
+from spaql.policies import evaluate
 from spaql.progress import progress
 from spaql.systems import make_env
-from tests.conftest import same_sines
+from tests.conftest import Opaque, same_sines
 
 ALGORITHMS = [AQL, SPAQL, SPAQLTS, Random]
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "spaql/PendulumScaled-v1", "CartPole-v0"]
@@ -60,9 +62,9 @@ class Arm(gym.Env):
 @same_sines
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(
-    "env_id", [pytest.param(env_id, marks=pytest.mark.slow if "/" in env_id else ()) for env_id in IDS]
+    "env_id", [pytest.param(env_id, marks=pytest.mark.long if "/" in env_id else ()) for env_id in IDS]
 )
-@pytest.mark.parametrize("rules", [pytest.param("paper", marks=pytest.mark.slow), "released"])
+@pytest.mark.parametrize("rules", [pytest.param("paper", marks=pytest.mark.long), "released"])
 def test_a_wrapped_environment_gives_the_compiled_history_bit_for_bit(opaque, algorithm, env_id, rules):
     compiled = make(algorithm, env_id, seed=3, rules=rules).learn(6, 3)
     interpreted = make(algorithm, opaque(env_id), seed=3, rules=rules).learn(6, 3)
@@ -117,14 +119,13 @@ def test_learning_learns():
     assert agent.evaluate(200, seed=1).mean() > 100 > 30 > Random("CartPole-v0", seed=0).evaluate(200, seed=1).mean()
 
 
-@pytest.mark.slow
 def test_random_pendulum_averages_what_a_uniform_torque_should():
     # Measured on Gymnasium's environment with 20,000 episodes of action_space.sample(): -1228 within 4.
     rewards = Random("Pendulum-v1", seed=0).evaluate(20_000, seed=2)
     assert abs(rewards.mean() + 1228) < 4 + 4 * rewards.std() / np.sqrt(len(rewards))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -141,7 +142,7 @@ def test_evaluate_policy_of_sb3_agrees_with_our_evaluation(algorithm, env_id, de
     assert abs(np.mean(rewards) - ours.mean()) <= spread
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @same_sines
 @pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
 def test_a_deterministic_episode_is_the_same_under_sb3(env_id):
@@ -232,7 +233,6 @@ def rewrite(path, change):
     np.savez(path, **arrays)
 
 
-@pytest.mark.faults("damage")
 @pytest.mark.parametrize("kind", ["cut", "flipped", "encrypted", "empty", "text", "foreign", "pickle"])
 def test_damaged_and_foreign_files_are_refused(tmp_path, kind):
     path = tmp_path / "agent.npz"
@@ -278,8 +278,9 @@ def test_other_versions_classes_and_broken_trees_are_refused(tmp_path):
 
     def astray(header, arrays):  # an index that compiled code would follow out of the array
         header["version"] = 1
-        del header["checksum"]
         arrays["best_cells"]["children"][0] = 10**8
+        del header["checksum"]
+        header["checksum"] = checksum({name: array for name, array in arrays.items() if name != "header"})
 
     rewrite(path, astray)
     with pytest.raises(ValueError, match="does not hold together"):
@@ -314,8 +315,6 @@ def test_agents_can_share_first_states():
     assert not np.array_equal(one._rng.random(5), other._rng.random(5))
 
 
-@pytest.mark.slow
-@pytest.mark.faults("interruptions")
 @pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
 def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):
     agent = make(SPAQL, "Pendulum-v1").learn(3, 2)
@@ -351,7 +350,6 @@ class Failing(gym.Wrapper):
         return self.env.step(action)
 
 
-@pytest.mark.faults("environments")
 @same_sines
 def test_a_failing_environment_leaves_the_last_full_iteration():
     agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
@@ -362,14 +360,26 @@ def test_a_failing_environment_leaves_the_last_full_iteration():
     assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
 
 
-@pytest.mark.faults("environments")
-def test_an_infinite_reward_is_said():
+@pytest.mark.parametrize("strange", [-np.inf, np.nan, "1", np.array([1.0]), np.array([1.0, 2.0])])
+def test_a_reward_that_is_no_finite_number_is_said(strange):
     class Broken(gym.RewardWrapper):
         def reward(self, reward):
-            return -np.inf
+            return strange
 
-    with pytest.raises(ValueError, match="reward of -inf; expected a finite number"):
-        make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
+    agent = make(SPAQL, Broken(make_env("CartPole-v0")))
+    with pytest.raises(ValueError, match="gave a reward of .*; expected a finite number"):
+        agent.learn(1, 1)
+    with pytest.raises(ValueError, match="gave a reward of .*; expected a finite number"):
+        evaluate(agent.policy.tree(), agent.env, 1)
+
+
+@pytest.mark.parametrize("reward", [1, np.float32(1), np.array(1.0), True, np.bool_(True)])
+def test_a_reward_may_be_any_kind_of_number(reward):
+    class Odd(gym.RewardWrapper):
+        def reward(self, given):
+            return reward
+
+    assert make(SPAQL, Odd(make_env("CartPole-v0"))).learn(1, 1).history.evaluations[0] >= 1
 
 
 @same_sines
@@ -398,7 +408,6 @@ class Scaled(gym.RewardWrapper):
         return self.size if self.left < 0 else reward
 
 
-@pytest.mark.faults("environments")
 @pytest.mark.parametrize("size", [1.7e308, -1.7e308])
 @pytest.mark.parametrize("algorithm", [AQL, SPAQL, Random])
 def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_path):
@@ -414,9 +423,8 @@ def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_
     assert len(algorithm.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history) == len(agent.history)
 
 
-@pytest.mark.faults("input")
 @pytest.mark.parametrize(
-    "parameters", [{"xi": 1e308}, {"u": 1e308, "d": 2.0}, {"tau_min": 1e-320}, {"lam": 1e-320}, {"horizon": 10**9}]
+    "parameters", [{"xi": 1e308}, {"u": 1e308, "d": 2.0}, {"tau_min": 1e-320}, {"lam": 1e-320}, {"horizon": 10**6}]
 )
 def test_extreme_parameters_learn_save_and_load(parameters, tmp_path):
     agent = make(SPAQLTS, "CartPole-v0", **parameters).learn(12, 2)
@@ -485,18 +493,25 @@ def test_a_generator_that_could_not_be_made_again_is_refused():
         make(SPAQL, Drawn(Mine), horizon=20).learn(1, 1)
 
 
-@pytest.mark.faults("environments")
-def test_nan_from_the_environment_is_said():
-    class Broken(gym.Wrapper):
-        def step(self, action):
-            observation, *rest = self.env.step(action)
-            return observation * np.nan, *rest
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+def test_nan_or_infinity_from_the_environment_is_said(strange):
+    class Broken(gym.ObservationWrapper):
+        def observation(self, observation):
+            return observation + np.array([0.0, strange, 0.0, 0.0])  # CartPole's speed, which has no bounds
 
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="NaN or infinity"):
         make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
 
 
-@pytest.mark.faults("input")
+@pytest.mark.parametrize("what", ["observation_space", "action_space"])
+def test_bounds_too_far_apart_for_numbers_are_said(what):
+    far = np.finfo(float).max
+    env = Opaque(make_env("Pendulum-v1"))
+    setattr(env, what, gym.spaces.Box(-far, far, getattr(env, what).shape, np.float64))
+    with pytest.raises(ValueError, match="too far apart for floating-point numbers"):
+        make(SPAQL, env)
+
+
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
@@ -504,7 +519,7 @@ def test_nan_from_the_environment_is_said():
         ({"xi": float("nan")}, "xi must be a finite number"),
         ({"xi": "20"}, "xi must be a finite number"),
         ({"xi": 10**400}, "xi must be a finite number of at least 0, not one of 1329 bits"),
-        ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000,000, not 10{30}"),
+        ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000, not 10{30}"),
         ({"u": -(10**400)}, "u must be a finite number"),
         ({"horizon": 0}, "horizon must be a whole number"),
         ({"tau_min": 0}, "tau_min must be a number above 0"),
@@ -543,7 +558,6 @@ BAD_CALLS = [
 ]
 
 
-@pytest.mark.faults("input", len(BAD_CALLS))
 def test_bad_calls_are_refused():
     agent = make(SPAQL, "CartPole-v0")
     for call, says in BAD_CALLS:
@@ -569,7 +583,6 @@ def test_the_progress_bar_reaches_the_end_without_flooding_a_log(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("compiled", "elapsed"), [(0.0, 30.0), (24.0, 6.0), (40.0, 0.0)])
 def test_the_progress_bar_does_not_expect_to_compile_again(compiled, elapsed, monkeypatch):
     bar, now = progress(100, "agents"), time.time()
@@ -590,7 +603,6 @@ def test_compiling_is_counted_once_where_threads_wait_for_each_other(monkeypatch
     assert counted.seconds == 9.0
 
 
-@pytest.mark.slow
 def test_the_progress_bar_works_in_a_notebook():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook()
@@ -602,7 +614,6 @@ def test_the_progress_bar_works_in_a_notebook():
     assert shown.count("\r") < 10  # nobody watches: this kernel was not started by a Jupyter server
 
 
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("stream", ["none", "closed", "full"])
 def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
     class Full(io.StringIO):
@@ -615,7 +626,6 @@ def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
     assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
 
 
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
     shown = io.BytesIO()
@@ -628,8 +638,6 @@ def test_the_progress_bar_says_what_the_encoding_can(encoding, monkeypatch):
     assert b"##" in shown.getvalue()  # these have no blocks
 
 
-@pytest.mark.slow
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_process_whose_output_cannot_say_xi_learns(encoding):
     code = "from spaql import SPAQL; SPAQL('CartPole-v0', xi=4, seed=0).learn(3, 2, progress_bar=True)"
@@ -639,8 +647,6 @@ def test_a_process_whose_output_cannot_say_xi_learns(encoding):
     assert b"3/3" in done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="other systems close their streams otherwise")
 def test_a_process_without_standard_error_learns():
     code = (
@@ -654,7 +660,6 @@ def test_a_process_without_standard_error_learns():
     assert (done.returncode, done.stdout.strip()) == (0, "3")
 
 
-@pytest.mark.slow
 def test_the_progress_bar_is_lively_in_a_terminal():
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     code = "from spaql import SPAQL; SPAQL('Pendulum-v1', xi=4, seed=0).learn(2500, progress_bar=True)"

@@ -58,7 +58,6 @@ def test_machine_code_that_no_start_used_for_a_month_is_removed(homes):
     }
 
 
-@pytest.mark.faults("machine code", len(MODES))
 @owners
 def test_a_folder_that_others_may_write_to_is_not_used(homes):
     first = Path(compiling._folder("package"))
@@ -69,7 +68,6 @@ def test_a_folder_that_others_may_write_to_is_not_used(homes):
     assert compiling._folder("package") == str(first)
 
 
-@pytest.mark.faults("machine code")
 @owners
 def test_a_folder_of_somebody_else_is_not_used_and_there_is_none_below_the_temporary_folder(
     homes, tmp_path, monkeypatch, caplog
@@ -103,7 +101,6 @@ def compiled(folder, caplog):
     return found, [record.getMessage() for record in caplog.records]
 
 
-@pytest.mark.faults("machine code")
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
 def test_damaged_machine_code_is_compiled_again_and_that_is_said_once(tmp_path, caplog, kind, damage):
@@ -121,7 +118,6 @@ def test_damaged_machine_code_is_compiled_again_and_that_is_said_once(tmp_path, 
     assert sum(found.stats.cache_hits.values()) == 1
 
 
-@pytest.mark.faults("disks")
 def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, caplog, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -137,8 +133,6 @@ def test_a_full_disk_costs_the_next_start_some_time_and_nothing_else(tmp_path, c
     assert sum(found.stats.cache_misses.values()) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.faults("disks")
 def test_importing_the_package_needs_no_temporary_folder(tmp_path):
     nowhere = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(tmp_path / "nowhere"))
     code = """
@@ -184,3 +178,17 @@ def test_threads_keep_machine_code_each_in_its_own_folder(monkeypatch, tmp_path)
         compiled = list(pool.map(lambda folder: compiling._cached(twice, folder), folders))
     assert [str(Path(one._cache.cache_path).parent) for one in compiled] == folders
     assert before == numba.config.CACHE_DIR
+
+
+def test_what_another_process_compiles_is_waited_for(tmp_path):
+    code = """
+import sys
+from spaql import compiling
+from tests.core.test_compiling import double
+function = compiling._cached(double, sys.argv[1])
+assert function(2.0) == 4.0
+print(sum(function.stats.cache_misses.values()))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sum(int(process.communicate()[0]) for process in both) == 1

@@ -27,6 +27,7 @@ CONTROLS = {
     "never reset": Rules(reset="never"),
     "random partition": Rules(partition="random"),
     "zero at the end": Rules(termination="zero"),
+    "cap": Rules(cap="left"),
 }
 MIXED = {
     "fixed, last tie": Rules(estimate="fixed", ties="last"),
@@ -114,7 +115,7 @@ def quick(case):
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, id=", ".join(c), marks=[] if quick(c) else pytest.mark.slow) for c in CASES]
+    "case", [pytest.param(c, id=", ".join(c), marks=[] if quick(c) else pytest.mark.long) for c in CASES]
 )
 def test_the_agents_equal_the_naive_ones(case):
     naive, real = naive_run(*case), real_run(*case)
@@ -126,7 +127,6 @@ def test_the_agents_equal_the_naive_ones(case):
     assert real_balls(real._trainee, roots) == naive_balls(naive.trainee)
 
 
-@pytest.mark.slow
 def test_everything_happens_in_some_case():
     """What never happens would be compared in vain."""
     happened = {a: sum((naive_run(*case).events for case in CASES if case[0] == a), Counter()) for a in AGENTS}
@@ -138,7 +138,6 @@ def test_everything_happens_in_some_case():
         }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_every_rule_makes_a_difference_in_some_case(algorithm):
     def learnt(*case):

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 PAGE = (Path(__file__).parents[2] / "book" / "own_problem.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(?:python|c)\n(?:#|/\*) ([\w.]+)(?:, continued)?(?: \*/)?\n(.*?)```", PAGE, re.DOTALL)
 ASKED = {"with_tensorboard.py": "tensorboardX", "with_wandb.py": "wandb", "with_optuna.py": "optuna"}

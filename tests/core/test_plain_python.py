@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import spaql
 from spaql import Rules
@@ -45,7 +44,6 @@ def results():
     return found
 
 
-@pytest.mark.slow
 def test_plain_python_gives_the_same_bits_as_machine_code(tmp_path):
     root = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", SCRIPT, root, str(tmp_path / "plain.npz")]

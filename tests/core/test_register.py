@@ -16,11 +16,10 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.compiling import PACKAGE
+from spaql.policies import export_c
 from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
-from spaql.systems.twins import check_twin, compare_bits
+from spaql.systems.twins import check_order, check_twin, compare_bits
 from tests.conftest import Opaque
-
-pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
 MACHINE_CODE = PACKAGE / "__pycache__"
@@ -155,6 +154,37 @@ def test_a_state_with_another_number_of_variables_is_found(folder, tank):
     more = 'state=(LEVEL, Variable("speed", "v"))'
     (two / "tank.py").write_text(text.replace("state=(LEVEL,)", more), encoding="utf-8")
     assert run(two, CHECK) == "the system's state lists 2 (level, speed), the environment's has 1\n"
+
+
+@pytest.fixture
+def with_choices(monkeypatch):
+    """Return an environment whose system has other choices for a test."""
+
+    def change(env_id, choices):
+        env = gym.make(env_id)
+        system = system_of(env)
+        told = None if choices is None else lambda env: choices
+        monkeypatch.setitem(REGISTRY, system.constants, dataclasses.replace(system, choices=told))
+        return env
+
+    return change
+
+
+def test_choices_that_do_not_fit_the_actions_are_refused_before_training(with_choices):
+    with pytest.raises(ValueError, match="choices of CartPole must be 2 numbers"):
+        SPAQL(with_choices("CartPole-v0", (-10.0, 0.0, 10.0)), xi=1)
+    tree = SPAQL(with_choices("CartPole-v0", None), xi=1).policy.tree()
+    assert "out  the number of the action, 0 to 1" in export_c(tree)
+    assert " N" not in export_c(tree)
+
+
+def test_choices_in_another_order_than_the_environments_are_found(with_choices):
+    for env_id in ("CartPole-v0", "MountainCar-v0", "Acrobot-v1", "spaql/PendulumDiscrete-v1"):
+        env = gym.make(env_id)
+        check_order(compiled_world(env, space_of(env)), env)
+    env = with_choices("MountainCar-v0", (0.0, -1.0, 1.0))
+    with pytest.raises(ValueError, match="in another order"):
+        check_order(compiled_world(env, space_of(env)), env)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,6 @@ class Naive:
         return found
 
 
-@pytest.mark.slow
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_package_learns_what_the_naive_version_learns(env_id):
@@ -332,7 +331,6 @@ def test_the_policy_is_a_tree_to_read(env_id):
     assert "if" in export_text(tree) or "<" in export_text(tree)
 
 
-@pytest.mark.slow
 def test_it_learns_both_systems_of_the_paper():
     cart = SPAQLR("CartPole-v0", seed=0).learn(samples=40_000)
     assert cart.evaluate(200, seed=1).mean() > 195

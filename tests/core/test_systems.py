@@ -53,7 +53,6 @@ def test_a_system_whose_functions_do_not_fit_together_is_refused():
     assert REGISTRY[type(constants)] is mountain_car.SYSTEM
 
 
-@pytest.mark.slow
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_equals_gymnasium_to_the_last_bit(env_id):
@@ -147,7 +146,7 @@ OTHER_CONSTANTS = {
 
 @same_sines
 @pytest.mark.parametrize(
-    "changed", [pytest.param(False, marks=pytest.mark.slow, id="usual"), pytest.param(True, id="changed")]
+    "changed", [pytest.param(False, marks=pytest.mark.long, id="usual"), pytest.param(True, id="changed")]
 )
 @pytest.mark.parametrize("env_id", OTHER_CONSTANTS)
 def test_a_step_from_anywhere_equals_gymnasiums(env_id, changed):

@@ -14,15 +14,16 @@ import pytest
 from spaql.paper import bench
 from spaql.paper.cli import main
 from spaql.paper.runs import attestations, canaries, provenance, store, verify
+from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.provenance import default_store, platform_key
 from spaql.paper.runs.runner import run
-from spaql.paper.studies import make_jobs, paper_jobs
+from spaql.paper.studies import make_jobs, study
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[] if kind == "agents" else pytest.mark.slow) for kind in canaries.FAMILIES]
+    "kind", [pytest.param(kind, marks=[] if kind != "trpo" else pytest.mark.long) for kind in canaries.FAMILIES]
 )
 def test_canaries(kind):
     if kind not in canaries.kinds_here():
@@ -73,7 +74,6 @@ def test_a_changed_number_a_new_key_and_another_version(tmp_path, monkeypatch):
     assert list(canaries.load_all(tmp_path)["agents"]) == [platform_key()]
 
 
-@pytest.mark.slow
 def test_the_platform_key_is_the_same_in_another_process():
     code = "from spaql.paper.runs.provenance import platform_key; print(platform_key())"
     other = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.strip()
@@ -81,6 +81,7 @@ def test_the_platform_key_is_the_same_in_another_process():
     assert other == platform_key()
 
 
+@pytest.mark.long
 def test_the_platform_key_of_trpo_names_torch():
     torch = pytest.importorskip("torch")
     assert platform_key("trpo").startswith(f"{platform_key()}, torch {torch.__version__}, ")
@@ -91,7 +92,7 @@ def test_the_platform_key_of_trpo_names_torch():
 
 
 def test_a_sample_has_one_agent_of_each_group_or_is_spread_over_them():
-    jobs = paper_jobs("long") + paper_jobs("xi") + paper_jobs("ablation")
+    jobs = study("long") + study("xi") + study("ablation")
     sample = verify.stratified(jobs)
     groups = {job.group() for job in jobs}
     assert len(sample) == len(groups) == 181
@@ -147,19 +148,18 @@ def test_groups_that_differ_in_their_rules_are_not_mixed():
     assert verify.agreement(records, records).agents.tolist() == [3, 3]
 
 
-@pytest.mark.slow
 def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
-    shutil.copytree(ROOT / "results" / "xi", tmp_path / "xi")
+    shutil.copy(ROOT / "results" / "agents.parquet", tmp_path)
     monkeypatch.setattr(canaries, "agent_canaries", lambda: {"one": lambda: "a"})
     monkeypatch.setattr(canaries, "policy_canaries", lambda: {"two": lambda: "b"})
     command = ["verify", "--store", str(tmp_path), "--agents", "2", "--study", "xi"]
     main(command)
-    assert "2 of 2 agents (spaql) have the bits" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["xi"]  # nothing is written unless asked for
+    assert "0.1% of the 2,400 stored agents" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agents.parquet"]  # nothing is written unless asked for
     main([*command, "--record"])
     (entry,) = attestations.load_attestations(tmp_path)
     assert entry["families"]["spaql"] == {
-        "platform": platform_key(), "sampled": 2, "same_bits": 2, "verdict": "the same bits"
+        "platform": platform_key(), "stored": 2400, "sampled": 2, "same_bits": 2, "verdict": "the same bits"
     }  # fmt: skip
     assert canaries.known_canaries(tmp_path, "agents") == {"one": "a"}
     assert "agents are stored" in capsys.readouterr().out
@@ -168,6 +168,54 @@ def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
         main(command)
     with pytest.raises(SystemExit, match="nothing to verify"):
         main(["verify", "--store", str(tmp_path / "nowhere")])
+
+
+def test_all_agents_are_verified_where_an_interrupted_verification_was(small, monkeypatch):
+    jobs, folder = small
+    journal = folder / "verified.jsonl"
+    monkeypatch.setattr(verify, "AT_ONCE", 5)
+
+    def interrupted(part, *rest, **options):
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        calls.append(part)
+        return run(part, *rest, **options)
+
+    calls = []
+    monkeypatch.setattr(verify, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        verify.verify(jobs, folder, len(jobs), progress_bar=False, journal=journal)
+    with journal.open("a") as file:
+        file.write('["half a li')  # as a kill leaves it
+    calls = []
+    monkeypatch.setattr(verify, "run", lambda part, *rest, **options: calls.append(part) or run(part, *rest, **options))
+    (verdict,) = verify.verify(jobs, folder, len(jobs), progress_bar=False, journal=journal)
+    assert sum(map(len, calls)) == len(jobs) - 10
+    assert (verdict.stored, verdict.sampled, verdict.same_bits) == (len(jobs),) * 3
+
+
+def test_verify_all_records_its_outcome(small, monkeypatch):
+    jobs, folder = small
+    monkeypatch.setattr("spaql.paper.studies.study", lambda *given: jobs[:3])
+    monkeypatch.setenv("SPAQL_RUNS", str(folder / "runs"))
+    for kind in ("agent_canaries", "policy_canaries"):
+        monkeypatch.setattr(canaries, kind, dict)
+    main(["verify", "--all", "--study", "long", "--store", str(folder)])
+    assert attestations.load_attestations(folder)[0]["families"]["spaql"]["sampled"] == 3
+
+
+WRONG = ["[]", "{}", "1", "{", '{"numerics": {"agents": 1}}', '{"numerics": 3}',
+         '{"numerics": {"agents": 1}, "agents": []}',
+         '{"numerics": {"agents": 1}, "agents": {"key": 1}}', "[" * 100_000]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
+def test_a_file_of_canaries_or_attestations_of_another_form_is_an_error_in_words(tmp_path, text):
+    (tmp_path / "canaries.json").write_text(text)
+    (tmp_path / "attestations.jsonl").write_text(text)
+    for load in (canaries.load_all, attestations.load_attestations):
+        with pytest.raises(Damaged, match="repository again"):
+            load(tmp_path)
 
 
 def test_the_stored_attestations():
@@ -183,7 +231,7 @@ def test_the_stored_attestations():
 
 def test_origins_are_what_the_processes_wrote_that_computed_the_agents():
     """Eighteen agents carry the fingerprint of a module that was changed after them; their commits are right."""
-    jobs = [job for job in paper_jobs("trpo") if (job.algorithm, job.system) == ("TRPO tuned", "CartPole-v0")]
+    jobs = [job for job in study("trpo") if (job.algorithm, job.system) == ("TRPO tuned", "CartPole-v0")]
     origins = [store.load_origin(default_store(), job) for job in jobs]
     assert {origin["code"] for origin in origins} == {"26ea815acf1e7743"}
     assert sorted(commits(origins).values()) == [2, 4, 14]
@@ -196,7 +244,7 @@ def commits(origins):
 
 def test_a_field_with_a_default_that_comes_later_changes_no_identity():
     later = dataclasses.make_dataclass("Job", [("noise", float, 0.0)], bases=(store.Job,), frozen=True)
-    job = paper_jobs("ablation")[0]
+    job = study("ablation")[0]
     assert later(**vars(job)).identity() == job.identity()
     assert later(**vars(job) | {"noise": 1.0}).identity() != job.identity()
 

@@ -1,6 +1,7 @@
 """The explorer in a browser: its physics is Gymnasium's, its actions are the agents', and its controls work."""
 
 import html
+import itertools
 import json
 import re
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaql import SPAQL, SPAQLTS
+from spaql import AQL, SPAQL, SPAQLTS
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import HANGING, LEARNED, SEED, SMALLER, Shown, read_policies, story, write_policies
 from spaql.paper.runs.provenance import default_store
@@ -19,8 +20,6 @@ from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
 from tests.conftest import CHROMIUM, in_browser
-
-pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
 SYSTEMS = [
@@ -59,7 +58,7 @@ def folder(agents, small, tmp_path_factory):
 def browse(folder, script, data=None):
     """Return what a script in the page leaves in `result`, as JSON after its promise is done."""
     page = (
-        (PAGE / "explorer.html")
+        (folder / "explorer.html" if (folder / "explorer.html").exists() else PAGE / "explorer.html")
         .read_text(encoding="utf-8")
         .replace(
             "</html>",
@@ -210,7 +209,7 @@ def test_every_system_is_drawn_and_played(folder):
 def test_every_registered_system_has_a_file_and_the_pages_load_it():
     files = sorted(path.name for path in (PAGE / "systems").glob("*.js"))
     texts = [(PAGE / "systems" / name).read_text(encoding="utf-8") for name in files]
-    ours = [system for system in REGISTRY.values() if system.describe.__module__.startswith("spaql.systems.")]
+    ours = [system for system in REGISTRY.values() if system.originals[0].__module__.startswith("gymnasium.")]
     for system in ours:
         assert sum(f"(globalThis.SPAQL_SYSTEMS ??= {{}}).{system.name} = " in text for text in texts) == 1
     for page in (PAGE / "explorer.html", PAGE.parent / "explorer.md"):
@@ -289,6 +288,62 @@ CONTROLS = """
 
 
 @in_browser
+def test_agents_learn_in_the_browser_as_in_the_package(tmp_path):
+    cases = []
+    for system, (name, algorithm) in itertools.product(
+        ("Pendulum-v1", "CartPole-v0"), (("AQL", AQL), ("SPAQL", SPAQL), ("SPAQL-TS", SPAQLTS))
+    ):
+        agent = algorithm(system, xi=4, seed=7)
+        draws, starts, _ = np.random.SeedSequence(7).spawn(3)
+        env_seed = np.random.SeedSequence(int(starts.generate_state(1)[0]))
+        begin = system_of(agent.env).draw_starts(None, np.random.Generator(np.random.PCG64(env_seed)), 52)
+        cases.append({
+            "system": explorer.describe_learning(system), "algorithm": name, "starts": begin.tolist(),
+            "random": np.random.default_rng(draws).random(60_000).tolist(),
+            "history": agent.learn(12, 3).history[["evaluations", "arms"]].tolist(),
+        })  # fmt: skip
+    shutil.copytree(PAGE, tmp_path / "page")
+    page = (PAGE / "explorer.html").read_text(encoding="utf-8")
+    loads = page.replace('<script src="explorer.js">', '<script src="learning.js"></script><script src="explorer.js">')
+    (tmp_path / "page" / "explorer.html").write_text(loads, encoding="utf-8")
+    answers = browse(
+        tmp_path / "page",
+        """
+        return given.map(({ system, algorithm, starts, random }) => {
+            let [drawn, begun] = [0, 0];
+            const agent = spaqlLearning.newAgent(system, algorithm, { xi: 4, N: 3 }, () => random[drawn++],
+                () => starts[begun++]);
+            while (agent.history.length < 12) agent.advance();
+            return agent.history.map(({ mean, arms }) => [mean, arms]);
+        });
+        """,
+        cases,
+    )
+    for case, answer in zip(cases, answers, strict=True):
+        assert np.array(answer) == pytest.approx(np.array(case["history"]), abs=1e-6), case["algorithm"]
+
+
+@in_browser
+def test_another_mass_or_length_is_the_packages(folder):
+    changed = {"mass": 1.5, "length": 0.8}
+    cases = [(name, changed) for name in ("Pendulum-v1", "CartPole-v0")]
+    answers = browse(
+        folder,
+        """
+        return given.map(([name, changed]) => {
+            const { family, constants } = SPAQL_POLICIES.systems[name];
+            return SPAQL_SYSTEMS[family].vary(constants, changed);
+        });
+        """,
+        cases,
+    )
+    for (name, changed), answer in zip(cases, answers, strict=True):
+        env = make_env(name)
+        system_of(env).vary(env, **changed)
+        assert answer == pytest.approx(compiled_world(env, space_of(env)).model.constants._asdict()), name
+
+
+@in_browser
 def test_mouse_touch_and_keyboard_work(folder, small):
     answer = browse(
         folder,
@@ -331,7 +386,7 @@ def test_mouse_touch_and_keyboard_work(folder, small):
         return seen;
         """,
     )
-    assert answer["sliders"] == 2
+    assert answer["sliders"] == 5  # two of the state, mass, length and noise
     assert "θ 0.10 rad" in answer["pointed"]
     assert "θ̇ 1.50 rad/s" in answer["pointed"]
     assert "θ 0.02 rad" in answer["tapped"]
@@ -342,7 +397,7 @@ def test_mouse_touch_and_keyboard_work(folder, small):
     steps = len(trajectories(small, "CartPole-v0", [0, 0, 0.03, 0])[0])
     assert answer["end"] == f"Step {steps} of 200, return {steps}, {'the end' if steps == 200 else 'it fell'}"
     assert "theta_dot" in answer["tree"]
-    assert answer["noSliders"] == 0
+    assert answer["noSliders"] == 3
     assert re.fullmatch(r"Step 1 of 200, return −\d\.\d", answer["pendulum"])
     assert all(answer["labels"])
     assert answer["painted"] > 10

@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import json
-import re
 from pathlib import Path
 
 import nbformat
@@ -13,19 +11,19 @@ import pytest
 
 from spaql.paper.audit import generality, repaired
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
-from spaql.paper.audit.groups import EQUAL, Group, make_group
-from spaql.paper.book import rerun
-from spaql.paper.runs.checkpoints import compute_checkpoints, train_with_looks
-from spaql.paper.runs.job import Job, Record, untrained
+from spaql.paper.audit.groups import Group, make_group
+from spaql.paper.runs.algorithms import untrained
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.outcomes import EQUAL
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import BOTH, LONG_RUNS, OTHER_SYSTEMS, OTHER_XI, SEED, paper_jobs
+from spaql.paper.runs.training import compute, train
+from spaql.paper.studies import BOTH, LONG_XI, OTHER_SYSTEMS, OTHER_XI, SEED, parameters_of, study
 from spaql.paper.tables import generality as tables
-from spaql.paper.tables.table import number
 from spaql.rules import HISTORY
-from spaql.systems import episode_limit, make_env, solved_at, title, without_goal
+from spaql.systems import episode_limit, make_env, solved_at, without_goal
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = nbformat.read(ROOT / "notebooks" / "10_other_systems.ipynb", as_version=4)
@@ -38,7 +36,7 @@ PROSE = "\n".join(cell.source for cell in CHAPTER.cells if cell.cell_type == "ma
 @pytest.mark.parametrize("algorithm", ["AQL", "SPAQL", "SPAQL-TS"])
 def test_looks_change_nothing_in_the_training_and_count_every_sample(algorithm):
     job = Job(algorithm, "CartPole-v0", 4.0, 2, 3, seed=1, agent=0, fresh=20, looks=5)
-    agent, history = train_with_looks(job)
+    agent, history = train(job)
     alone = untrained(job).learn(len(agent.history), 3)
     assert np.array_equal(alone.history, agent.history)
     assert history["steps"].sum() == agent.history.steps.sum() >= 2 * CHECKPOINT
@@ -47,14 +45,14 @@ def test_looks_change_nothing_in_the_training_and_count_every_sample(algorithm):
     taken = np.cumsum(history["steps"] + history["evaluation_steps"])
     assert np.all(np.diff(taken)[:-1] >= CHECKPOINT)
     assert history["evaluations"][-1] == agent.history.rewards[-1]
-    assert compute_checkpoints(job).digest() == compute_checkpoints(job).digest()
+    assert compute(job).digest() == compute(job).digest()
 
 
 @pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-R"])
 def test_an_agent_with_looks_is_trained_again(algorithm):
     looks = 0 if algorithm == "SPAQL-R" else 5
     job = Job(algorithm, "CartPole-v0", 0.0, 1, 3, seed=1, agent=0, fresh=20, looks=looks)
-    assert retrain(job, store=None).arms == train_with_looks(job)[1]["arms"][-1]
+    assert retrain(job, store=None).arms == train(job)[1]["arms"][-1]
 
 
 def test_a_job_without_looks_is_written_as_before():
@@ -84,7 +82,7 @@ def test_a_cell_holds_differs_is_undecided_is_not_asked_or_not_judged():
     groups = {}
     for system, spaql, aql in (("CartPole-v0", high, low), ("Pendulum-v1", low, high), ("CartPole-v1", near, near)):
         study = "long" if system in BOTH else "systems"
-        xis = (LONG_RUNS if system in BOTH else OTHER_SYSTEMS).xis[system]
+        xis = (LONG_XI if system in BOTH else OTHER_XI)[system]
         for name, values in (("SPAQL", spaql), ("AQL", aql), ("SPAQL-TS", high)):
             groups[study, system, name, xis[name]] = group(values)
     frame = generality.judge_cells(groups).set_index(["id", "system"]).verdict
@@ -111,7 +109,7 @@ def test_equal_samples_count_the_rollouts_of_those_that_need_them():
     }
     assert mine["AQL"].column("equal_all")[0] == pytest.approx(0.52)  # 13 of the 25 places, each 4,000 samples
     assert mine["SPAQL"].column("equal_all")[0] == 0.0
-    assert OTHER_SYSTEMS.iterations * CHECKPOINT == EQUAL
+    assert parameters_of("systems")["iterations"] * CHECKPOINT == EQUAL
 
 
 def test_a_goal_is_reached_by_who_earns_more_than_the_least():
@@ -121,7 +119,7 @@ def test_a_goal_is_reached_by_who_earns_more_than_the_least():
     assert frame.loc["SPAQL", ["agents", "reach", "solve"]].tolist() == [3, 2, 1]
     assert frame.loc["TRPO", ["agents", "reach", "solve"]].tolist() == [1, 1, 0]
     # Who never comes there pays for every step, or nothing at all if doing nothing is free.
-    assert {system: without_goal(system) for system in OTHER_SYSTEMS.systems} == {
+    assert {system: without_goal(system) for system in OTHER_SYSTEMS} == {
         "MountainCar-v0": -episode_limit(make_env("MountainCar-v0")),
         "MountainCarContinuous-v0": 0.0,
         "Acrobot-v1": -episode_limit(make_env("Acrobot-v1")),
@@ -144,25 +142,23 @@ def test_every_conclusion_can_be_asked_everywhere_but_where_nothing_is_solved():
 
 
 @functools.cache
-def stored(study):
-    records, missing = load_stored(paper_jobs(study), default_store(), repair=False)
+def stored(name):
+    records, missing = load_stored(study(name), default_store(), repair=False)
     assert not missing
     return list(records.values())
 
 
 def test_xi_is_what_its_study_chose_on_seeds_of_its_own():
-    assert generality.chosen_xis(generality.xi_means(stored("systems-xi"))) == OTHER_SYSTEMS.xis
+    assert generality.chosen_xis(generality.xi_means(stored("systems-xi"))) == OTHER_XI
     assert {r.job.seed for r in stored("systems-xi")}.isdisjoint({r.job.seed for r in stored("systems")})
-    assert OTHER_XI.apart
-    assert {job.seed for job in paper_jobs("systems")} == {SEED}
+    assert {job.seed for job in study("systems")} == {SEED}
 
 
-@pytest.mark.slow
 def test_every_verdict_is_that_of_the_stored_runs():
     frame = generality.generality()
     assert len(frame) == len(generality.load_conclusions()) * len(generality.SYSTEMS)
     ends = repaired.ends(stored("systems")).groupby(["system", "algorithm"]).fresh.mean()
-    for cell in frame[frame.system.isin(OTHER_SYSTEMS.systems)].itertuples():
+    for cell in frame[frame.system.isin(OTHER_SYSTEMS)].itertuples():
         one = next(c for c in generality.load_conclusions() if c.id == cell.id)
         needed = {(cell.system, name) for name in (one.ahead, *one.below)}
         assert (cell.verdict == NOT_JUDGED) == (not needed <= set(ends.index))
@@ -172,7 +168,7 @@ def test_every_verdict_is_that_of_the_stored_runs():
             assert cell.ours == pytest.approx(nearest)
             bound = 0.0 if one.below else solved_at(cell.system)
             assert cell.verdict in ((HOLDS, UNDECIDED) if nearest > bound else (DIFFERS, UNDECIDED))
-    assert set(frame[~frame.system.isin((*BOTH, *OTHER_SYSTEMS.systems))].verdict) <= {NOT_JUDGED}
+    assert set(frame[~frame.system.isin((*BOTH, *OTHER_SYSTEMS))].verdict) <= {NOT_JUDGED}
     text = tables.generality_table(frame, "", "tab").myst()
     words = (HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED, generality.NOT_ASKED)
     assert sum(text.count(f">{word}<") for word in words) == len(frame)
@@ -181,52 +177,7 @@ def test_every_verdict_is_that_of_the_stored_runs():
     assert not any("span" in plain[kind] for kind in ("text/html", "text/plain"))  # Jupyter has no such style sheet
 
 
-def test_the_prose_of_the_chapter_is_that_of_the_study():
-    for system in OTHER_SYSTEMS.xis:
-        limit, threshold = episode_limit(make_env(system)), number(solved_at(system), 0)
-        assert re.search(rf"\| {re.escape(title(system))} \|.*\| {limit} \| {threshold} \|", PROSE), system
-    assert f"train on {EQUAL:,} samples" in PROSE
-    assert f"after {OTHER_XI.iterations} iterations with N = 20" in PROSE
-    assert (OTHER_XI.agents, set(OTHER_XI.evaluations.values()), OTHER_SYSTEMS.evaluations) == (5, {20}, 20)
-    assert "five agents for each ξ" in PROSE
-    search = json.loads((default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
-    seen = {trial["system"] for trial in search["trials"]} & set(OTHER_SYSTEMS.xis)
-    assert seen == {"CartPole-v1", "MountainCar-v0"}
-    assert "Acrobot and MountainCarContinuous it had never seen" in PROSE
-
-
 def test_a_mean_is_shown_only_where_every_agent_has_a_policy():
     assert tables.mean_of(np.array([90.0, np.nan]), "x") == ""
     assert tables.mean_of(np.array([90.0, 90.0]), "x") == "90.0 [90.0, 90.0]"
     assert tables.mean_of(np.array([-200.0, -190.0]), "MountainCar-v0").startswith("−195.0 [−200.0, −")  # no less
-
-
-def test_who_comes_to_the_goal_is_said_of_all_some_and_none(monkeypatch):
-    rows = [("AQL", 0, 3), ("SPAQL", 2, 3), ("SPAQL-TS", 3, 3), ("SPAQL-R", 3, 3)]
-    monkeypatch.setattr(
-        tables, "goal_counts", lambda records: pd.DataFrame(rows, columns=["algorithm", "reach", "agents"])
-    )
-    said = "on MountainCar all agents of SPAQL-TS and SPAQL-R, 2 of 3 of SPAQL, none of AQL"
-    assert tables.goal_sentence([], "MountainCar-v0") == said
-    rows = [("AQL", 3, 3), ("SPAQL", 3, 3)]
-    assert tables.goal_sentence([], "Acrobot-v1") == "on Acrobot all agents of every algorithm"
-
-
-@pytest.mark.slow
-def test_the_chapter_shows_what_its_runs_gave(tmp_path, monkeypatch):
-    monkeypatch.setenv("SPAQL_RUNS", str(tmp_path / "runs"))
-    given = {"leaves": 3, "proposals": 2}
-    path = rerun.run_notebook("10", given, scale="smoke", output=tmp_path / "out.ipynb")
-    outputs = [
-        output.get("data", {}) for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])
-    ]
-    text = "\n".join(data.get("text/markdown", "") for data in outputs)
-    assert sum("image/svg+xml" in data for data in outputs) == len(OTHER_SYSTEMS.systems)
-    assert "Not the paper's runs" in text
-    jobs = [job for job in paper_jobs("systems", "smoke") if job.algorithm == "SPAQL-R"]
-    for system in OTHER_SYSTEMS.systems:
-        fresh = np.mean([compute_checkpoints(job).fresh[0] for job in jobs if job.system == system])
-        assert number(fresh, 1) in text
-    frame = generality.generality()
-    for id in ("spaql-aql", "ts-spaql", "efficient-spaql", "repaired-spaql"):
-        assert tables.where(frame, id) in text

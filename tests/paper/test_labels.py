@@ -57,9 +57,15 @@ def asked_in(text):
     return sorted({node.lineno for node in questions(ast.parse(text)) if names_a_system(node)})
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_module_asks_which_system_it_is(path):
-    assert asked_in(path.read_text(encoding="utf-8")) == [], "ask the registry (spaql.systems), or declare data"
+# Modules about particular systems: their optimum, the numbers of the book's sentences, and the curves that are kept.
+PARTICULAR = {"paper/audit/foresight.py", "paper/audit/optimum.py", "paper/book/numbers.py", "paper/published.py"}
+
+
+def test_no_module_asks_which_system_it_is():
+    found = {path.relative_to(PACKAGE).as_posix(): asked_in(path.read_text(encoding="utf-8")) for path in MODULES}
+    assert {name: lines for name, lines in found.items() if lines and name not in PARTICULAR} == {}, (
+        "ask the registry, or declare data"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,10 +106,13 @@ def test_axes_say_what_a_variable_is():
     said = {system.name: labels.axis_label(system.state[system.telling[0]]) for system in OURS}
     assert said == {
         "Acrobot": "angle of the first link θ₁ (rad)",
+        "Ambulance": "place x",
         "CartPole": "pole angle θ (rad)",
         "MountainCar": "position x",
         "MountainCarContinuous": "position x",
+        "OilSurvey": "place x",
         "Pendulum": "pendulum angle θ (rad)",
+        "TwoStep": "place x",
     }
     assert labels.axis_label(Variable("observation_0")) == "observation_0"
     assert labels.formulas(["x", "x_dot", "theta", "theta_dot"])["theta_dot"] == r"$\dot\theta$"

@@ -11,7 +11,7 @@ from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import paired, paired_holm
-from spaql.paper.studies import CONTROLS, FURTHER, LONG_RUNS, further_of, paper_jobs, study_of, text_jobs
+from spaql.paper.studies import CONTROLS, further_of, parameters_of, study, study_of, text_jobs
 from spaql.partition import NONE, new_partition, split
 from spaql.rules import HISTORY
 
@@ -84,7 +84,6 @@ def test_prediction_by_hand():
     assert np.isnan(learned.rank_correlation(np.ones(5), np.arange(5)))
 
 
-@pytest.mark.slow
 def test_traces_are_the_agents_own_episodes_and_their_ends_have_a_cause():
     agent = SPAQLTS("CartPole-v0", xi=20, seed=1).learn(60, 5)
     seed = np.random.SeedSequence(5)
@@ -146,11 +145,11 @@ def test_the_table_of_controls_by_hand():
 
 def test_every_control_is_one_change_and_what_is_compared_with_it_is_stored_elsewhere():
     assert len(set(CONTROLS.values())) == len(CONTROLS)
-    jobs = paper_jobs("controls")
+    jobs = study("controls")
     assert len(set(jobs)) == len(jobs)
     assert {study_of(job) for job in jobs} == {"controls"}
-    known = set(jobs) | set(paper_jobs("long")) | set(paper_jobs("ablation"))
-    assert set(text_jobs(jobs, LONG_RUNS.agents)) <= known
+    known = set(jobs) | set(study("long")) | set(study("ablation"))
+    assert set(text_jobs(jobs, parameters_of("long")["agents"])) <= known
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -159,10 +158,10 @@ def test_every_control_is_one_change_and_what_is_compared_with_it_is_stored_else
 
 @pytest.fixture(scope="module")
 def stored():
-    jobs = paper_jobs("controls")
-    wanted = [*jobs, *text_jobs(jobs, LONG_RUNS.agents)]
+    jobs = study("controls")
+    wanted = [*jobs, *text_jobs(jobs, parameters_of("long")["agents"])]
     wanted += further_of(wanted)
-    wanted += [job for job in paper_jobs("long") if job.algorithm == "Random"]
+    wanted += [job for job in study("long") if job.algorithm == "Random"]
     records, missing = load_stored(wanted, default_store(), repair=False)
     assert not missing
     return list(records.values())
@@ -176,23 +175,20 @@ def effects():
 CARTPOLE, PENDULUM, FIVE = "CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("control", ["reward deleted", "Q from visits"])
 def test_spaql_earns_on_cartpole_what_it_earns_without_rewards(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
-    assert row.agents == FURTHER.agents
+    assert row.agents == parameters_of("further")["agents"]
     assert row.p_holm > 0.05
     assert row.share_low > 0.98
 
 
-@pytest.mark.slow
 def test_random_partitions_are_within_a_few_steps_of_spaql_on_cartpole(effects):
     row = effects.loc[CARTPOLE, "SPAQL", 20, "random partitions"]
     assert -12 < row.low < row.high < 0
     assert row.share_low > 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("control", ["last kept", "Q fixed, last kept", "reward deleted, last kept"])
 def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
     row = effects.loc[CARTPOLE, "SPAQL", 20, control]
@@ -200,14 +196,12 @@ def test_without_choosing_spaql_earns_little_on_cartpole(effects, control):
     assert row.p_holm < 0.05
 
 
-@pytest.mark.slow
 def test_on_cartpole_keeping_the_best_is_not_enough_it_must_be_returned_to(effects):
     row = effects.loc[CARTPOLE, "SPAQL", 20, "never reset"]
     assert row.p_holm < 0.05
     assert effects.loc[CARTPOLE, "SPAQL", 20, "last kept"].share_high < row.share_low < row.share_high < 0.7
 
 
-@pytest.mark.slow
 def test_one_partition_is_enough_on_pendulum_and_not_on_cartpole(effects):
     last, many = effects.changed.xs((20, "last kept"), level=("N", "control")), effects.text.xs(20, level="N")
     assert last[PENDULUM, "SPAQL"] > many[PENDULUM, "AQL", "reward deleted"] + 500
@@ -215,27 +209,23 @@ def test_one_partition_is_enough_on_pendulum_and_not_on_cartpole(effects):
     assert 0 < gained < 0.1 * (many[CARTPOLE, "SPAQL", "last kept"] - many[CARTPOLE, "AQL", "reward deleted"])
 
 
-@pytest.mark.slow
 def test_aql_learns_nothing_from_cartpoles_rewards(effects):
     row = effects.loc[CARTPOLE, "AQL", 20, "reward deleted"]
     assert row.low < 0 < row.high or row.low >= 0  # no less than with them
     assert np.isnan(row.share)  # it does not earn more than Random in the first place
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("control", ["last kept", "reward deleted, last kept"])
 def test_without_choosing_spaql_ts_still_balances_the_pole_with_or_without_the_reward(effects, control):
     assert effects.loc[CARTPOLE, "SPAQL-TS", 20, control].share_low > 0.6
     assert effects.loc[CARTPOLE, "SPAQL-TS", 20, "Q fixed, last kept"].share_high < 0.1  # it is what it learns
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
 def test_a_value_of_zero_after_the_end_lets_both_learn_without_choosing(effects, algorithm):
     assert effects.loc[CARTPOLE, algorithm, 20, "zero at the end, last kept"].share_low > 0.6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["SPAQL", "SPAQL-TS"])
 def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
     row = effects.loc[CARTPOLE, algorithm, 20, "Q from 0"]
@@ -243,7 +233,6 @@ def test_a_first_estimate_of_zero_makes_cartpole_worse(effects, algorithm):
     assert row.share_high < 0.8
 
 
-@pytest.mark.slow
 def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(effects, stored):
     assert effects.loc[PENDULUM, "SPAQL", 20, "reward deleted"].share_high < 1
     for system, N in ((PENDULUM, 1), (PENDULUM, 5), (PENDULUM, 20), (PENDULUM, 100), (FIVE, 20)):
@@ -267,7 +256,6 @@ def test_on_pendulum_spaql_learns_and_its_last_agent_is_better_than_its_best(eff
     assert on_cartpole.loc["best"].fresh.is_monotonic_increasing
 
 
-@pytest.mark.slow
 def test_on_pendulum_random_partitions_do_better_than_spaql_ts(effects):
     row = effects.loc[PENDULUM, "SPAQL-TS", 20, "random partitions"]
     assert row.difference > 0
@@ -277,7 +265,7 @@ def test_on_pendulum_random_partitions_do_better_than_spaql_ts(effects):
 
 def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
     groups = learned.load_learned().groupby(["system", "algorithm"])
-    assert (groups.size() == LONG_RUNS.agents).all()
+    assert (groups.size() == parameters_of("long")["agents"]).all()
     for algorithm in ("SPAQL", "AQL"):
         agents = groups.get_group((CARTPOLE, algorithm))
         assert (agents.law == 0).all()
@@ -316,7 +304,6 @@ def test_the_poles_do_not_stand_for_two_thousand_steps():
     assert by_cart["SPAQL-TS"] < 0.1
 
 
-@pytest.mark.slow
 def test_a_row_is_measured_again_to_the_last_bit():
     scaled = "spaql/PendulumScaled-v1", "SPAQL"
     job = next(job for job in learned.jobs_to_measure() if (job.system, job.algorithm) == scaled)

@@ -11,9 +11,9 @@ import pytest
 from spaql.paper.audit import judge
 from spaql.paper.book import rerun
 from spaql.paper.cli import main
-from spaql.paper.runs import provenance, runner
-from spaql.paper.runs.checkpoints import untrained_repaired
-from spaql.paper.runs.job import Job, compute
+from spaql.paper.runs import provenance, runner, training
+from spaql.paper.runs.algorithms import compute, untrained
+from spaql.paper.runs.job import Job
 from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.store import load_record, record_path, save_record
 from spaql.paper.studies import make_jobs
@@ -25,7 +25,6 @@ SMALL = {"agents": 2, "iterations": 3, "evaluations": 2, "progress_bar": False}
 # Grids
 
 
-@pytest.mark.slow
 def test_a_grid_of_factories_runs_on_processes_with_any_parameter_and_gives_the_numbers_of_agents():
     frame = run_grid(["SPAQL", "Random"], [limited], [1.0], workers=2, bounds=BOUNDS, horizon=20, u=1.5, **SMALL)
     assert frame.system.unique().tolist() == ["tests.core.test_own_problem:limited"]
@@ -58,13 +57,13 @@ def test_parameters_are_part_of_what_is_stored(tmp_path):
 
 def test_a_grid_of_spaqlr_takes_its_parameters():
     (job,) = make_jobs(["SPAQL-R"], [limited], [1], 1, 1, 1, bounds=[(270, 320)], actions=5, replays=2)
-    agent = untrained_repaired(job)
+    agent = untrained(job)
     assert agent.parameters["bounds"] == [[270.0, 320.0]]
     assert (agent.parameters["actions"], agent.parameters["replays"]) == (5, 2)
 
 
 def test_without_torch_nothing_is_computed_for_a_notebook_that_would_need_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(runner.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(runner, "find_spec", lambda name: None)
     jobs = make_jobs(["Random", "TRPO"], ["CartPole-v0"], [0], 1, 1, 1, seed=987)
     with pytest.raises(ImportError, match="TRPO with these parameters are not stored.*Nothing was computed"):
         run(jobs, store=tmp_path)
@@ -107,9 +106,9 @@ def test_a_process_that_does_not_know_an_id_says_what_to_do(monkeypatch):
     def unknown(job):
         raise gym.error.NameNotFound("Environment Room doesn't exist")
 
-    monkeypatch.setattr(runner, "compute", unknown)
+    monkeypatch.setattr(training, "train", unknown)
     with pytest.raises(ValueError, match="name it with the module that registers it, 'module:Room-v0'"):
-        runner.compute_here(Job("SPAQL", "Room-v0", 1.0, 1, 1, 0, 0))
+        training.compute(Job("SPAQL", "Room-v0", 1.0, 1, 1, 0, 0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -186,7 +185,6 @@ def test_what_the_kernel_would_refuse_is_refused_before_it_starts(arguments, say
 # Claims
 
 
-@pytest.mark.slow
 def test_claims_can_be_chosen_by_id_and_by_verdict_and_say_what_they_state(judged, monkeypatch, capsys):
     monkeypatch.setattr(judge, "verdicts", lambda store: judged)
     first = judged.iloc[0]

@@ -1,4 +1,4 @@
-"""Parquet files of records: what is packed is what was computed, and no moment to be killed at loses anything."""
+"""The table of agents: what is packed is what was computed, and no moment to be killed at loses anything."""
 
 import dataclasses
 import logging
@@ -11,16 +11,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from spaql.paper.cli import main
-from spaql.paper.runs import parquet, provenance, runner, store
+from spaql.paper.frames import finals, histories
+from spaql.paper.published import curves_of, only_one, pack
+from spaql.paper.runs import provenance, runner, store, table
+from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.errors import DamagedPack
-from spaql.paper.runs.job import Job, compute
-from spaql.paper.runs.pack import only_one, pack
-from spaql.paper.runs.parquet import Stored
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.outcomes import outcome
+from spaql.paper.runs.retrain import same_history
 from spaql.paper.runs.runner import load_stored, run
-from spaql.paper.studies import make_jobs, paper_jobs, study_of
+from spaql.paper.runs.training import end_of
+from spaql.paper.studies import STUDIES, make_jobs, study, study_of
 from spaql.rules import DIFFERENCES
 from tests.conftest import posix
 
@@ -56,27 +62,36 @@ def digests(records):
     return [record.digest() for record in records]
 
 
-def test_packing_keeps_every_bit_and_where_it_comes_from(folder, computed):
+def test_packing_keeps_the_numbers_the_curves_and_where_they_come_from(folder, computed):
     origins = [store.load_origin(folder, job) for job in WANTED]
-    done = pack(folder, progress_bar=False)
-    assert (done.agents, done.left) == (len(WANTED), 0)
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    assert [str(path.relative_to(folder)) for path in files] == [
-        "other/CartPole-v0.parquet",
-        "other/Pendulum-v1.parquet",
-    ]
-    assert not [path for path in folder.iterdir() if path.name != "other"]  # empty folders are gone too
-    for found, record in zip(loaded(folder), computed, strict=True):
-        assert found.digest() == record.digest()
-        assert (found.job, found.wall) == (record.job, record.wall)
-        assert found.history.dtype == record.history.dtype
-        assert found.history.tobytes() == record.history.tobytes()
-        assert found.rewards.dtype == record.rewards.dtype
-        assert {name: array.shape for name, array in found.episode.items()} == {
-            name: array.shape for name, array in record.episode.items()
-        }
-        assert store.load_record(folder, record.job).digest() == record.digest()
+    assert pack(folder, progress_bar=False)[::2] == (len(WANTED), 0)
+    assert sorted(path.name for path in folder.iterdir()) == ["agents.parquet", "curves"]  # empty folders are gone
+    found = loaded(folder)
+    assert digests(found) == digests(computed)
     assert [store.load_origin(folder, job) for job in WANTED] == origins
+    pd.testing.assert_frame_equal(finals(found), finals(computed), check_exact=True)
+    curves = histories(found)
+    pd.testing.assert_frame_equal(curves, histories(computed)[list(curves)], check_exact=True)
+    for one, record in zip(found, computed, strict=True):
+        assert np.array_equal(one.rewards, record.rewards)
+        np.testing.assert_equal(outcome(one), outcome(record))
+        with pytest.raises(LookupError, match="computes it again"):
+            one.history["tau"]
+
+
+def test_of_most_studies_only_the_end_is_kept(tmp_path, computed):
+    record = computed[0]
+    entry = table.make_entry("xi", table.Stored(record, {"numerics": 1}), ())
+    table.write_table(tmp_path, {record.job: entry})
+    found = store.load_record(tmp_path, record.job)
+    assert found.only_end
+    assert same_history(found.history, record.history)
+    assert not same_history(found.history, record.history[:-1])
+    end = end_of(record.history)
+    assert all(found.history[name] == end[name] for name in found.history.dtype.names)
+    np.testing.assert_equal(outcome(found), outcome(record))
+    with pytest.raises(LookupError, match="not stored"):
+        histories([found])
 
 
 def test_packing_twice_changes_nothing_and_more_agents_join_the_others(folder):
@@ -91,43 +106,44 @@ def test_packing_twice_changes_nothing_and_more_agents_join_the_others(folder):
     assert load_stored([*WANTED, *more], folder, repair=False)[1] == []
 
 
-def test_the_published_files_can_be_read_with_anyones_tools():
-    frame = pd.read_parquet(ROOT / "results" / "long" / "CartPole-v0.parquet")
-    assert len(frame) == 80
-    assert frame.groupby("algorithm").size().to_dict() == {"AQL": 20, "Random": 20, "SPAQL": 20, "SPAQL-TS": 20}
-    job = next(job for job in paper_jobs("long") if (job.system, job.algorithm) == ("CartPole-v0", "SPAQL"))
-    row = frame[(frame.algorithm == "SPAQL") & (frame.agent == job.agent)].iloc[0]
-    record = store.load_record(ROOT / "results", job)
-    assert np.array_equal(row.history_rewards, record.history["rewards"])
-    assert np.array_equal(np.stack(row.episode_states), record.episode["states"])
-    assert row.rules["ties"] == "random"
+def test_a_stranger_reads_the_published_table_with_pandas():
+    agents = pd.read_parquet(ROOT / "results" / "agents.parquet")
+    assert set(agents.study) == set(STUDIES)
+    jobs = [job for job in study("long") if job.system == "CartPole-v0"]
+    mine = agents[(agents.study == "long") & (agents.system == "CartPole-v0")]
+    records, _ = load_stored(jobs, ROOT / "results", repair=False)
+    ours = finals(records.values()).groupby("algorithm")[["rewards", "fresh", "arms"]].mean()
+    pd.testing.assert_frame_equal(mine.groupby("algorithm")[["rewards", "fresh", "arms"]].mean(), ours)
+    curves = pd.read_parquet(ROOT / "results" / "curves" / "long-CartPole-v0.parquet").merge(mine, on="digest")
+    assert all(curve[-1] == end for curve, end in zip(curves.rewards_x, curves.rewards_y, strict=True))
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from spaql.paper.runs import pack, parquet
+from spaql.paper import published
+from spaql.paper.runs import table
 
 def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 
+write = table.write_file
 if sys.argv[2] == "writing":
-    parquet.read_jobs = die
-elif sys.argv[2] == "written":
-    Path.unlink = die
-pack.pack(Path(sys.argv[1]), progress_bar=False)
+    Path.replace = die
+elif sys.argv[2] == "between":
+    table.write_file = lambda path, *rest: die() if path.name == "agents.parquet" else write(path, *rest)
+else:
+    published.remove = die
+published.pack(Path(sys.argv[1]), progress_bar=False)
 """
 
 
-@pytest.mark.slow
-@pytest.mark.faults("kills")
 @posix
-@pytest.mark.parametrize("moment", ["writing", "written"])
+@pytest.mark.parametrize("moment", ["writing", "between", "written"])
 def test_killed_while_packing_nothing_is_lost_and_the_next_time_completes_it(folder, computed, moment):
     child = subprocess.run([sys.executable, "-c", KILLED, str(folder), moment], cwd=ROOT)
     assert child.returncode == -signal.SIGKILL
     assert len(own(folder)) == len(WANTED)
-    assert len(list(folder.rglob("*.parquet"))) == (moment == "written")
     assert digests(loaded(folder)) == digests(computed)
     done = pack(folder, progress_bar=False)
     assert (done.agents, done.left, own(folder)) == (len(WANTED), 0, [])
@@ -138,10 +154,12 @@ def test_killed_while_packing_nothing_is_lost_and_the_next_time_completes_it(fol
     assert not list(folder.rglob(".spaql-*.tmp"))
 
 
-@pytest.mark.faults("disks")
-def test_a_failed_write_leaves_everything_as_it_was(folder, computed, monkeypatch):
-    monkeypatch.setattr("spaql.paper.runs.parquet.read_jobs", lambda path, jobs: {})
-    with pytest.raises(RuntimeError, match="nothing is changed"):
+def test_a_failed_write_leaves_everything_as_it_was(folder, monkeypatch):
+    def unreadable(path):
+        raise pa.ArrowInvalid("not what was written")
+
+    monkeypatch.setattr(table, "open_parquet", unreadable)
+    with pytest.raises(pa.ArrowInvalid):
         pack(folder, progress_bar=False)
     monkeypatch.undo()
     assert len(own(folder)) == len(WANTED)
@@ -154,8 +172,7 @@ def test_a_record_in_both_places(folder, computed, caplog, monkeypatch):
     pack(folder, progress_bar=False)
     shutil.copytree(kept, folder, dirs_exist_ok=True)
     # One of them is another agent's numbers under this one's name: what is packed counts, and the other is left alone.
-    odd = computed[0]._replace(wall=1.0, fresh=computed[0].fresh + 1.0)
-    path = store.save_record(folder, odd)
+    path = store.save_record(folder, computed[0]._replace(wall=1.0, fresh=computed[0].fresh + 1.0))
     assert digests(loaded(folder)) == digests(computed)
     with caplog.at_level(logging.WARNING):
         done = pack(folder, progress_bar=False)
@@ -175,44 +192,42 @@ def test_a_record_in_both_places(folder, computed, caplog, monkeypatch):
     assert load_stored(WANTED, folder, repair=False)[1] == WANTED[:1]
 
 
-@pytest.mark.faults("damage")
-@pytest.mark.parametrize("kind", ["cut", "empty", "flipped", "foreign", "tampered"])
-def test_a_damaged_parquet_file_is_reported_with_what_to_do(folder, kind, monkeypatch, capsys):
+@pytest.mark.parametrize("name", ["agents.parquet", "curves/other-CartPole-v0.parquet"])
+@pytest.mark.parametrize("kind", ["cut", "empty", "flipped", "foreign", "tampered", "missing"])
+def test_a_damaged_table_is_reported_with_what_to_do(folder, kind, name, monkeypatch):
     pack(folder, progress_bar=False)
-    path = folder / "other" / "CartPole-v0.parquet"
+    path = folder / name
     data = bytearray(path.read_bytes())
     if kind == "cut":
         path.write_bytes(data[:-100])
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "flipped":
-        for i in range(len(data) // 3, len(data) // 3 + 100):  # more than a page's own header
+        for i in range(len(data) // 8, len(data) // 8 + 100):  # more than a page's own header
             data[i] ^= 0x10
         path.write_bytes(data)
     elif kind == "foreign":
         pd.DataFrame({"x": [1]}).to_parquet(path)
+    elif kind == "missing":
+        if name == "agents.parquet":
+            pytest.skip("without a table there are no agents to read")
+        path.unlink()
     else:  # a sound file, but one number is not what was computed
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path)
-        rows = table.to_pylist()
-        rows[1]["history_rewards"][0] += 1e-9
-        pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
-    with pytest.raises(DamagedPack, match="git checkout") as caught:
+        found = pq.read_table(path)
+        rows = found.to_pylist()
+        if name == "agents.parquet":
+            rows[1]["fresh"] += 1e-9
+        else:
+            rows[1]["rewards"][0] += 1e-9
+        pq.write_table(pa.Table.from_pylist(rows, found.schema), path)
+    with pytest.raises(DamagedPack, match="repository") as caught:
         run(WANTED, store=folder, progress_bar=False)
     assert str(path) in str(caught.value)
-    assert path.exists()
-    # On the command line it is a message.
-    monkeypatch.setattr("spaql.paper.studies.paper_jobs", lambda *given: WANTED)
-    with pytest.raises(SystemExit, match="is damaged"):
+    monkeypatch.setattr("spaql.paper.studies.study", lambda *given: WANTED)
+    with pytest.raises(SystemExit, match=r"is (damaged|missing)"):  # on the command line it is a message
         main(["reproduce", "--scale", "smoke", "--study", "long", "--store", str(folder)])
-    # Moved away, its agents are computed again.
-    path.rename(path.with_suffix(".damaged"))
-    assert len(run(WANTED, store=folder, progress_bar=False)) == len(WANTED)
 
 
-@pytest.mark.faults("damage")
 def test_a_damaged_file_of_an_agent_is_left_alone_and_reported(folder, caplog):
     path = store.record_path(folder, WANTED[0])
     path.write_bytes(path.read_bytes()[:-50])
@@ -222,30 +237,24 @@ def test_a_damaged_file_of_an_agent_is_left_alone_and_reported(folder, caplog):
     assert "left as it is" in caplog.text
 
 
-@pytest.mark.faults("races")
 def test_a_record_that_is_packed_meanwhile_is_found(folder, monkeypatch):
     def read_then_pack(*arguments):
-        found = read(*arguments)
+        found = table.read_jobs(*arguments)
         if own(folder):
             pack(folder, progress_bar=False)
         return found
 
-    read = store.read_packed
-    monkeypatch.setattr(runner, "read_packed", read_then_pack)
+    monkeypatch.setattr(runner, "read_jobs", read_then_pack)
     assert load_stored(WANTED, folder)[1] == []
 
 
-@pytest.mark.faults("races")
-def test_two_processes_do_not_pack_the_same_folder(folder, capsys):
+def test_two_processes_do_not_pack_the_same_folder(folder):
     with only_one(folder), pytest.raises(SystemExit, match="another process is packing"):
         main(["pack", "--store", str(folder)])
-    main(["pack", "--store", str(folder)])
-    assert f"{len(WANTED)} agents packed into 2 Parquet files" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="there is no folder"):
         main(["pack", "--store", str(folder / "nowhere")])
 
 
-@pytest.mark.faults("races")
 def test_a_folder_that_packing_removes_is_made_again(tmp_path, computed, monkeypatch):
     from spaql import archive
 
@@ -260,20 +269,23 @@ def test_a_folder_that_packing_removes_is_made_again(tmp_path, computed, monkeyp
     write = archive.write
     monkeypatch.setattr(archive, "write", vanish)
     path = store.save_record(tmp_path, computed[0])
-    assert len(calls) == 2
     assert store.read_record(path).record.digest() == computed[0].digest()
 
 
-def test_every_published_agent_is_packed_with_its_study():
-    for study in ("xi", "long", "trpo", "ablation", "controls"):
-        assert {study_of(job) for job in paper_jobs(study)} == {study}
+def test_every_published_agent_stands_in_the_table_under_its_study():
+    agents = table.read_agents(ROOT / "results")
+    assert set(table.read_entries(ROOT / "results", agents.places)) == set(agents.places)  # every digest matches
+    studies = dict(zip(agents.places, agents.columns["study"], strict=True))
+    for name in STUDIES:
+        jobs = study(name)
+        assert {studies.get(job) for job in jobs} == {name} == {study_of(job) for job in jobs}
     assert study_of(WANTED[0]) == "other"
-    assert study_of(paper_jobs("long", "smoke", seed=3)[0]) == "long"
+    kept = dict(zip(agents.places, agents.columns["curves"], strict=True))
+    assert all(", ".join(curves_of(studies[job], job)) == curves for job, curves in kept.items())
 
 
 def test_a_job_is_written_by_name_and_defaults_are_left_out():
     first, last = WANTED[0], WANTED[-1]
-    assert compute(first).job.identity() == first.identity()
     assert first.named() == {
         "algorithm": "SPAQL", "system": "CartPole-v0", "xi": 0.0, "iterations": 4, "evaluations": 2, "seed": 2020,
         "agent": 0, "fresh": 5, "record": True,
@@ -285,13 +297,17 @@ def test_a_job_is_written_by_name_and_defaults_are_left_out():
 
 
 def test_every_field_of_a_job_has_a_column_and_comes_back(tmp_path):
-    assert set(parquet.JOB) == {field.name for field in dataclasses.fields(Job)}
+    assert set(table.JOB) == {field.name for field in dataclasses.fields(Job)}
     job = make_jobs(
         ["SPAQL"], ["CartPole-v0"], [4], 1, 2, 2, 5, "released", 3, starts="shared", initial=1.5, discount=0.5
     )[0]
+    mixed = dataclasses.replace(job, rules=job.rules._replace(ties="random", kept="last"), looks=3, agent=7)
     record = compute(job)
-    path = tmp_path / "records.parquet"
-    parquet.write_records(path, [Stored(record, {"numerics": 1})])
-    (stored,) = parquet.read_jobs(path, [job]).values()
-    assert stored.record.job == job
-    assert stored.record.digest() == record.digest()
+    entries = {
+        one: table.make_entry("other", table.Stored(record._replace(job=one), {"numerics": 1}), ())
+        for one in (job, mixed)
+    }
+    table.write_table(tmp_path, entries)
+    found = table.read_jobs(tmp_path, [job, mixed])
+    assert set(found) == {job, mixed}
+    assert found[job].record.digest() == record.digest()

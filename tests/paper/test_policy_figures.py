@@ -5,14 +5,12 @@ import pandas as pd
 import pytest
 
 from spaql import SPAQL, SPAQLTS
+from spaql.hooks import snapshots
 from spaql.policies.play import trajectories
-from spaql.policies.policy import snapshots
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from spaql.paper.figures import policies as figures
 from spaql.paper.labels import STYLES
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -6,19 +6,20 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
 from spaql.paper.audit import measures, numbers, readings
 from spaql.paper.audit.groups import Group, MissingError, load_groups, select
-from spaql.paper.audit.numbers import CELLS, FIVE, LONG, Cell, Experiment, experiment, paper_numbers
+from spaql.paper.audit.numbers import CELLS, FIVE, LONG, Experiment, experiment, paper_numbers
 from spaql.paper.audit.readings import EVERY, TEXT, fit
-from spaql.paper.runs import parquet
-from spaql.paper.runs.runner import load_stored
+from spaql.paper.runs.provenance import default_store
 from spaql.paper.statistics import bootstrap_weights
-from spaql.paper.studies import READINGS, READINGS_STUDY, SEED, paper_jobs
+from spaql.paper.studies import READINGS, SEED, XI_READINGS, study
 from spaql.paper.tables import readings as tables
-from spaql.paper.tables.table import number
 from tests.paper.test_claims import PENDULUM
 
 ROOT = Path(__file__).parents[2]
@@ -152,10 +153,11 @@ def make_groups(rng, level=-800.0):
     """Return groups of normal agents; rewards and arms hang together by 0.8, as SPAQL's do."""
     groups = {}
     for cell in sorted(CELLS):
-        mean = level + 100 * (cell.system == FIVE)
+        system, algorithm = cell
+        mean = level + 100 * (system == FIVE)
         both = rng.multivariate_normal([mean, 1000.0], [[900.0, 0.8 * 30 * 200], [0.8 * 30 * 200, 40000.0]], 20)
         curves = np.linspace(-1400.0, both[:, 0], 100).T
-        curves = rng.normal(-1300, 15, (20, 100)) if cell.algorithm == "Random" else curves
+        curves = rng.normal(-1300, 15, (20, 100)) if algorithm == "Random" else curves
         groups[cell] = Group(both[:, 0], both[:, 0], both[:, 1], curves, 20.0 * np.arange(1, 101))
     return groups
 
@@ -170,7 +172,7 @@ def test_an_experiment_has_the_numbers_its_agents_would_print():
     groups, trpo = make_groups(rng), make_trpo(rng)
     found = experiment(groups, trpo)
     labels = {n.label: i for i, n in enumerate(paper_numbers())}
-    spaql, five, random = groups[Cell(LONG, "SPAQL")], groups[Cell(FIVE, "SPAQL")], groups[Cell(LONG, "Random")]
+    spaql, five, random = groups[LONG, "SPAQL"], groups[FIVE, "SPAQL"], groups[LONG, "Random"]
     assert found.values[labels["SPAQL: rewards"]] == pytest.approx(spaql.rewards.mean())
     assert np.exp(found.values[labels["SPAQL: arms, ±"]]) == pytest.approx(1.96 * spaql.arms.std() / np.sqrt(20))
     gain = labels["SPAQL: gain of five torques"]
@@ -194,7 +196,7 @@ def test_an_experiment_has_the_numbers_its_agents_would_print():
 def test_never_overtaken_is_the_last_batch():
     rng = np.random.default_rng(1)
     groups, trpo = make_groups(rng), make_trpo(rng)
-    batch, error = numbers.log_crossing(trpo._replace(curves=trpo.curves - 5000), groups[Cell(LONG, "SPAQL")])
+    batch, error = numbers.log_crossing(trpo._replace(curves=trpo.curves - 5000), groups[LONG, "SPAQL"])
     assert (np.exp(batch), error) == (pytest.approx(2000), 0)
 
 
@@ -205,7 +207,6 @@ def reprinted(number, value):
     return number._replace(claim=dataclasses.replace(number.claim, **{field: float(value)}))
 
 
-@pytest.mark.slow
 def test_if_a_reading_is_right_chi_square_is_about_its_degrees_of_freedom(monkeypatch):
     """Papers printed by agents like ours: their chi-square has the mean and the tail it should."""
     rng, found = np.random.default_rng(2), []
@@ -216,7 +217,7 @@ def test_if_a_reading_is_right_chi_square_is_about_its_degrees_of_freedom(monkey
         paper = experiment(groups, trpo).values
         for i, n in enumerate(paper_numbers()):
             if n.algorithm == "Random":  # whose history is many papers
-                paper[i] = numbers.by_iteration(n, groups[Cell(LONG, "Random")].curves)[0]
+                paper[i] = numbers.by_iteration(n, groups[LONG, "Random"].curves)[0]
         printed = tuple(map(reprinted, paper_numbers(), paper))
         made = experiment(make_groups(rng), trpo)
         with monkeypatch.context() as patched:
@@ -230,13 +231,12 @@ def test_if_a_reading_is_right_chi_square_is_about_its_degrees_of_freedom(monkey
 # The agents of a reading, and what is stored
 
 
-@pytest.mark.slow
 def test_every_agent_of_a_reading_is_declared():
-    declared = {job for study in ("xi", "long", "ablation", "readings") for job in paper_jobs(study)}
+    declared = {job for name in ("xi", "long", "ablation", "readings") for job in study(name)}
     for name, reading in EVERY.items():
         for root in range(SEED, SEED + readings.roots_of(name)):
-            for (study, *cell, _), jobs in readings.jobs_under(reading, root).items():
-                if study == "long" and Cell(*cell) in CELLS:
+            for (of, *cell, _), jobs in readings.jobs_under(reading, root).items():
+                if of == "long" and tuple(cell) in CELLS:
                     assert set(jobs) <= declared, (name, cell)
                     assert {job.starts for job in jobs} == {reading.starts}
                     assert len(jobs) == 20
@@ -244,7 +244,7 @@ def test_every_agent_of_a_reading_is_declared():
         name for name in READINGS
         if all(set(jobs) <= declared for key, jobs in readings.jobs_under(EVERY[name]).items() if key[0] == "xi")
     }  # fmt: skip
-    assert with_xi == set(READINGS_STUDY.xi_readings)
+    assert with_xi == set(XI_READINGS)
 
 
 def test_a_reading_of_a_group():
@@ -254,7 +254,7 @@ def test_a_reading_of_a_group():
     assert spaql.rules.ties == "last"
     assert (random.system, random.starts, random.rules.ties) == ("spaql/PendulumOneWay-v0", "shared", "random")
     text = readings.jobs_under(EVERY[TEXT])[keys[0]]
-    assert text == [job for job in paper_jobs("long") if (job.system, job.algorithm) == keys[0][1:3]]
+    assert text == [job for job in study("long") if (job.system, job.algorithm) == keys[0][1:3]]
 
 
 def test_randoms_luck_is_what_its_iterations_vary_more_with_shared_starts():
@@ -263,7 +263,6 @@ def test_randoms_luck_is_what_its_iterations_vary_more_with_shared_starts():
     assert np.sqrt(readings.starts_luck(alone, [shared])) == pytest.approx(np.full(SIZE, 40.0))
 
 
-@pytest.mark.slow
 def test_a_reading_with_shared_starts_is_judged_by_agents_with_starts_of_their_own():
     best = readings.best_reading()
     assert EVERY[best].starts == "shared"
@@ -275,14 +274,13 @@ def test_a_reading_with_shared_starts_is_judged_by_agents_with_starts_of_their_o
     luck = readings.luck_of(best)
     assert set(luck) == {n.claim.id for n in paper_numbers() if n.kind == "mean"}
     # The two sequences that are stored lie apart by no more than such luck explains.
-    first, second = (readings.long_groups(best, SEED + root)[Cell("Pendulum-v1", "AQL")].rewards for root in (0, 1))
+    first, second = (readings.long_groups(best, SEED + root)["Pendulum-v1", "AQL"].rewards for root in (0, 1))
     deviation = np.sqrt(luck["pendulum-rewards-aql"])
     assert deviation > 5 * first.std() / np.sqrt(20)
     assert 0.1 * deviation < abs(first.mean() - second.mean()) < 3 * np.sqrt(2) * deviation
     assert readings.luck_of(alone) == {}
 
 
-@pytest.mark.slow
 def test_the_groups_of_the_text_are_those_that_claims_are_judged_by():
     found, usual = readings.reading_groups(TEXT), load_groups()
     assert set(found) == set(usual)
@@ -290,52 +288,26 @@ def test_the_groups_of_the_text_are_those_that_claims_are_judged_by():
         assert np.array_equal(found[key].rewards, usual[key].rewards), key
 
 
-@pytest.mark.slow
 def test_missing_runs_are_said_and_not_judged(tmp_path):
     nothing = readings.reading_fits(tmp_path)
     assert set(nothing.values()) == {"TRPO's agents are not stored"}
     with pytest.raises(MissingError, match="no reading's runs are stored"):
         readings.best_reading(tmp_path)
     some = tmp_path / "some"
-    for study in ("long", "trpo"):
-        shutil.copytree(ROOT / "results" / study, some / study)
+    shutil.copytree(default_store() / "curves", some / "curves")
+    whole = pq.read_table(default_store() / "agents.parquet")
+    pq.write_table(whole.filter(pc.is_in(whole["study"], pa.array(["long", "trpo"]))), some / "agents.parquet")
     joint, frame = readings.joint_fits(some), readings.distances(some)
     assert joint.reading[joint.missing == ""].tolist() == [TEXT]
     assert set(frame.reading) == {TEXT}
-    said = tables.answer(frame, joint)
-    for name, missing in (("torque", "its runs are not stored"), ("starts", "its runs are not stored")):
-        reason = f"*{name}* ({missing})"
-        assert reason in said
-        assert reason in tables.readings_table(joint, "", "x").note
+    for name in ("torque", "starts"):
+        assert f"*{name}* (its runs are not stored)" in tables.readings_table(joint, "", "x").note
     assert tables.readings_table(joint, "", "x").frame.reading.tolist() == [TEXT]
     key = "long, Pendulum-v1, SPAQL"
     with pytest.raises(MissingError, match="are not stored"):
         select(readings.reading_groups("torque", some), key)
 
 
-@pytest.mark.slow
-def test_the_answer_says_what_is_stored():
-    joint, frame = readings.joint_fits(), readings.distances()
-    judged = joint[joint.missing == ""]
-    best = readings.best_reading()
-    assert judged.reading.iloc[0] == best
-    assert judged.log_likelihood.is_monotonic_decreasing
-    assert judged.behind.iloc[0] == 0
-    assert set(joint.reading) == set(EVERY)
-    said = tables.answer(frame, joint)
-    assert said.startswith(f"Of {len(judged)} readings, *{best}* ({tables.reading_words(best)}) fits")
-    for row in (judged.iloc[0], judged[judged.reading == TEXT].iloc[0]):
-        assert f"χ² = {number(row.chi2, 1)} with 18 degrees of freedom" in said
-        assert row.p == pytest.approx(stats.chi2(18).sf(row.chi2))
-    mine = frame[frame.reading == best]
-    for row in mine.itertuples():
-        far = f"*{row.label}*, where the paper has {tables.shown_as(row.kind, row.paper)}"
-        assert (far in said) == (abs(row.distance) >= 2)
-    for row in joint[joint.missing != ""].itertuples():
-        assert f"*{row.reading}* ({row.missing})" in said
-
-
-@pytest.mark.slow
 def test_a_stored_distance_against_the_textbook():
     """The text's SPAQL: means of twenty agents each, a t of 19 degrees of freedom."""
     (group,) = select(load_groups(studies=["long"]), "long, Pendulum-v1, SPAQL")
@@ -344,20 +316,3 @@ def test_a_stored_distance_against_the_textbook():
     found = frame.distance[TEXT, "SPAQL: rewards"]
     assert found == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 19)), rel=0.03)
     assert frame.predicted[TEXT, "SPAQL: rewards"] == pytest.approx(group.rewards.mean())
-
-
-@pytest.mark.slow
-def test_the_lead_of_aql_over_random_is_said():
-    frame = readings.distances()
-    lead = tables.aql_against_random(frame, [TEXT])
-    assert "In the paper it is 53;" in lead  # -1287.31 against -1340.43
-
-
-@pytest.mark.slow
-def test_what_is_stored_of_the_readings_is_declared():
-    declared = set(paper_jobs("readings"))
-    files = sorted((ROOT / "results" / "readings").glob("*.parquet"))
-    for path in files:
-        assert set(parquet.contents(path).rows) <= declared, path.name
-    records, _ = load_stored(list(declared), ROOT / "results", repair=False)
-    assert len(records) == sum(len(parquet.contents(path).rows) for path in files)

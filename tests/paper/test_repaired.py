@@ -1,22 +1,17 @@
 """SPAQL-R beside the others: the measures, what is stored of it, and each sentence that the chapter says of that."""
 
-import dataclasses
 import functools
 import json
 from collections import Counter
 
-import nbformat
 import numpy as np
-import pandas as pd
 import pytest
 
 from spaql import archive
 from spaql.paper.audit import repaired
 from spaql.paper.audit.comparison import samples_needed
-from spaql.paper.book import chapters, rerun
-from spaql.paper.book.notebook import checkpointed
 from spaql.paper.figures import repaired as pictures
-from spaql.paper.runs.checkpoints import compute_checkpoints
+from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.job import Job, Record, seeds
 from spaql.paper.runs.provenance import SB3, TRPO, default_store
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
@@ -30,17 +25,7 @@ from spaql.paper.statistics import (
     interquartile_mean,
     performance_profile,
 )
-from spaql.paper.studies import (
-    BOTH,
-    CONTROL_STUDY,
-    CONTROLS,
-    SB3_RUNS,
-    SEED,
-    ControlPart,
-    control_jobs,
-    paper_jobs,
-)
-from spaql.paper.tables import number
+from spaql.paper.studies import BOTH, CONTROLS, Part, study
 from spaql.rules import HISTORY
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -70,9 +55,9 @@ def test_the_probability_of_improvement_and_the_profile():
 
 
 def test_every_sample_counts_that_an_algorithm_needs():
-    assert repaired.samples_of(record("SPAQL", [0, 0], 200, 4000)).tolist() == [4200, 8400]
-    assert repaired.samples_of(record("AQL", [0, 0], 200, 4000)).tolist() == [200, 400]
-    assert repaired.samples_of(record("TRPO", [0, 0], 4000)).tolist() == [4000, 8000]
+    assert repaired.samples_taken(record("SPAQL", [0, 0], 200, 4000)).tolist() == [4200, 8400]
+    assert repaired.samples_taken(record("AQL", [0, 0], 200, 4000)).tolist() == [200, 400]
+    assert repaired.samples_taken(record("TRPO", [0, 0], 4000)).tolist() == [4000, 8000]
     found = repaired.at_samples(record("SPAQL-R", [1.0, 2.0], 4000), [3999, 4000, 7999, 8000, 8001])
     assert np.array_equal(found, [np.nan, 1.0, 1.0, 2.0, np.nan], equal_nan=True)
     # TRPO's rewards are those of the policy before the update.
@@ -101,9 +86,8 @@ def test_of_trpos_two_policies_the_better_one_is_compared():
     assert repaired.ends(trpo).fresh.tolist() == [-150.0, -110.0]
 
 
-@pytest.mark.slow
 def test_the_same_number_of_samples_in_the_audit_and_here():
-    trpo, _ = load_stored(paper_jobs("trpo"), default_store(), repair=False)
+    trpo, _ = load_stored(study("trpo"), default_store(), repair=False)
     there = samples_needed(trpo.values()).set_index(["system", "algorithm", "threshold", "counted"]).samples
     here = repaired.samples_to_levels(trpo.values()).set_index(["system", "algorithm", "level"])["first"]
     for system, name, level in (("Pendulum-v1", "TRPO", -200.0), ("CartPole-v0", "TRPO tuned", 195.0)):
@@ -121,10 +105,10 @@ def test_the_search_for_the_settings_is_counted():
 
 def test_an_agent_is_looked_at_after_every_thousand_samples():
     job = Job("SPAQL-R", "CartPole-v0", 0.0, 3, 5, seed=1, agent=0, fresh=20)
-    found = compute_checkpoints(job)
+    found = compute(job)
     assert found.history["steps"].tolist() == [CHECKPOINT] * 3
     assert np.all((found.history["rewards"] > 5) & (found.history["rewards"] <= 200))
-    assert found.digest() == compute_checkpoints(job).digest()
+    assert found.digest() == compute(job).digest()
     again = retrain(job, store=None).evaluate(job.fresh, seed=seeds(job)[1].spawn(2)[1])
     assert (again.mean(), again.std()) == tuple(found.fresh)
 
@@ -133,16 +117,9 @@ def test_every_variant_changes_something_and_the_zoos_settings_have_their_sample
     assert [name for name, change in REPAIRED.items() if not change] == ["SPAQL-R"]
     assert set(SAMPLES) == {(name, system) for name in SETTINGS for system in SETTINGS[name]}
     assert set(SETTINGS) == set(SB3)
-    assert {system for _, system in SAMPLES} == set(BOTH)
+    assert set(BOTH) < {system for _, system in SAMPLES}
 
 
-def test_the_chapter_asks_for_the_agents_that_are_stored():
-    asked = Counter(job.algorithm for job in checkpointed(SB3_RUNS, 9, 100, 100, SEED))
-    assert asked == {"SAC": 9, "DQN": 9, "PPO": 18}
-    assert set(paper_jobs("sb3")) == set(checkpointed(SB3_RUNS, SB3_RUNS.agents, 100, 100, SEED))
-
-
-@pytest.mark.slow
 def test_a_setting_of_the_zoo_that_falls_in_a_line():
     pytest.importorskip("stable_baselines3")
     from spaql.paper.runs.sb3 import schedule
@@ -151,7 +128,6 @@ def test_a_setting_of_the_zoo_that_falls_in_a_line():
     assert schedule(0.2) == 0.2
 
 
-@pytest.mark.slow
 def test_the_search_used_neither_the_systems_nor_the_seeds_of_the_comparison():
     search = json.loads((default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
     assert not {trial["system"] for trial in search["trials"]} & set(BOTH)
@@ -166,27 +142,10 @@ def test_the_search_used_neither_the_systems_nor_the_seeds_of_the_comparison():
 @functools.cache
 def stored():
     """The stored agents of the comparison."""
-    jobs = [job for study in ("repaired", "trpo", "long") for job in paper_jobs(study) if job.system in BOTH]
+    jobs = [job for name in ("repaired", "trpo", "long") for job in study(name) if job.system in BOTH]
     records, missing = load_stored(jobs, default_store())
     assert not missing
     return list(records.values())
-
-
-@pytest.mark.slow
-def test_the_chapter_shows_what_its_runs_gave(tmp_path, monkeypatch):
-    monkeypatch.setenv("SPAQL_RUNS", str(tmp_path / "runs"))
-    given = {"trpo_iterations": 100, "sb3_agents": 0}  # the former are stored, as are the long runs
-    given |= {"leaves": 4, "proposals": 2, "variant_agents": 2, "variant_iterations": 10}  # the first that are shown
-    path = rerun.run_notebook("09", given, scale="smoke", output=tmp_path / "out.ipynb")
-    text = "\n".join(
-        output.get("data", {}).get("text/markdown", "")
-        for cell in nbformat.read(path, as_version=4).cells
-        for output in cell.get("outputs", [])
-    )
-    for job in paper_jobs("repaired", "smoke")[::2]:
-        fresh = np.mean([compute_checkpoints(dataclasses.replace(job, agent=agent)).fresh[0] for agent in (0, 1)])
-        assert number(fresh, 1) in text
-    assert "Not the paper's runs" in text
 
 
 @functools.cache
@@ -195,7 +154,6 @@ def means():
     return frame.set_index(["system", "algorithm", "samples"])["mean"]
 
 
-@pytest.mark.slow
 def test_on_pendulum_it_needs_a_fraction_of_trpos_samples_and_ends_higher():
     reached = repaired.samples_to_levels(stored()).set_index(["system", "algorithm", "level"]).stays
     assert reached["Pendulum-v1", "SPAQL-R", -200.0] <= 40_000
@@ -208,7 +166,6 @@ def test_on_pendulum_it_needs_a_fraction_of_trpos_samples_and_ends_higher():
     assert frame.loc["TRPO", "wins_low"] < 0.5 < frame.loc["TRPO", "wins_high"]
 
 
-@pytest.mark.slow
 def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_with_trpo_at_the_end():
     reached = repaired.samples_to_levels(stored()).set_index(["system", "algorithm", "level"]).stays
     assert reached["CartPole-v0", "SPAQL-R", 199.0] <= 40_000
@@ -219,9 +176,8 @@ def test_on_cartpole_it_is_at_the_top_from_forty_thousand_samples_on_and_ties_wi
     assert means()["CartPole-v0", "SPAQL-R", 100_000] > 199.5
 
 
-@pytest.mark.slow
 def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_at_the_end():
-    others, missing = load_stored(paper_jobs("sb3"), default_store())
+    others, missing = load_stored(study("sb3"), default_store())
     assert not missing
     counts = Counter((job.algorithm, job.system) for job in others)
     assert set(counts.values()) == {20}
@@ -243,7 +199,7 @@ def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_at_the_end():
     assert (frame.loc["CartPole-v0"].theirs[["PPO", *TRPO]] == 200).all()
     assert -0.1 < frame.loc["CartPole-v0", "PPO"].difference < 0
     poles = [found for found in others.values() if (found.job.algorithm, found.job.system) == ("PPO", "CartPole-v0")]
-    later = [found.history["rewards"][repaired.samples_of(found) >= 30_000].min() for found in poles]
+    later = [found.history["rewards"][repaired.samples_taken(found) >= 30_000].min() for found in poles]
     assert 90 < min(later) < 110
     assert sum(least < 195 for least in later) == 2
     assert {found.fresh[0] for found in poles} == {200.0}
@@ -258,12 +214,11 @@ def test_sac_ends_higher_on_pendulum_and_ppo_holds_the_pole_at_the_end():
     assert np.median(walls["SPAQL-R"]) < 30
 
 
-@pytest.mark.slow
 def test_the_legend_names_what_is_drawn_in_any_panel():
-    others, _ = load_stored(paper_jobs("sb3"), default_store())
+    others, _ = load_stored(study("sb3"), default_store())
     both = [
         *others.values(),
-        *load_stored(paper_jobs("trpo")[:1] + paper_jobs("repaired")[:1], default_store())[0].values(),
+        *load_stored(study("trpo")[:1] + study("repaired")[:1], default_store())[0].values(),
     ]
     assert pictures.sample_curves(both).axes[0].get_gridspec().ncols == 2
     for figure in (pictures.sample_curves(others.values()), pictures.end_profiles(repaired.profiles(others.values()))):
@@ -271,9 +226,8 @@ def test_the_legend_names_what_is_drawn_in_any_panel():
         assert sorted(text.get_text() for text in legend.get_texts()) == ["DQN", "PPO", "SAC"]
 
 
-@pytest.mark.slow
 def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
-    jobs = [job for study in ("repaired", "variants") for job in paper_jobs(study)]
+    jobs = [job for name in ("repaired", "variants") for job in study(name)]
     records, missing = load_stored(jobs, default_store())
     assert not missing
     frame = repaired.removals(records.values()).set_index(["system", "algorithm", "samples"])
@@ -289,11 +243,9 @@ def test_replay_the_adaptive_partition_and_few_actions_are_what_counts():
         assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 15
 
 
-@pytest.mark.slow
 def test_the_ladder_from_spaql_to_spaqlr_on_the_stored_runs():
-    jobs = [job for study in ("repaired", "variants", "long") for job in paper_jobs(study)]
-    last = dataclasses.replace(CONTROL_STUDY, parts=(ControlPart(BOTH, ("last kept",), ("SPAQL",)),))
-    jobs += control_jobs(last, SEED)
+    jobs = [job for name in ("repaired", "variants", "long") for job in study(name)]
+    jobs += study("controls", parts=[Part(BOTH, ("last kept",), ("SPAQL",))])
     records, missing = load_stored(jobs, default_store())
     assert not missing
     frame = repaired.ladder(records.values()).set_index(["system", "rung"])
@@ -315,14 +267,13 @@ def test_a_rung_counts_the_samples_of_rollouts_only_where_they_choose():
     history["steps"], history["evaluation_steps"], history["rewards"] = 100, 900, 5.0
     made = []
     for agent, control in enumerate(("text", "last kept", "Q fixed")):
-        job = Job("SPAQL", "Pendulum-v1", 4.0, 2, 20, SEED, agent, CONTROLS[control].rules)
+        job = Job("SPAQL", "Pendulum-v1", 4.0, 2, 20, 2020, agent, CONTROLS[control].rules)
         made.append(Record(job, history, np.array([-7.0, 1.0]), np.zeros(0), {}, 0.0))
     frame = repaired.ladder(made)
     assert frame.samples.tolist() == [2000, 200]
     assert frame.reward.tolist() == [-7.0, -7.0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("system", BOTH)
 def test_the_small_trees_of_the_chapter_are_stored(system):
     (path,) = (default_store() / "policies").glob(f"{system}-SPAQL-R-*.npz")
@@ -335,18 +286,3 @@ def test_the_small_trees_of_the_chapter_are_stored(system):
     enough = arrays["curve"][arrays["curve"][:, 1] >= level]
     assert enough[0, 0] <= {"Pendulum-v1": 11, "CartPole-v0": 3}[system]  # leaves of the smallest tree that reaches it
     assert arrays["returns"][0] >= level  # on fresh episodes
-
-
-def test_the_sentences_on_samples_and_ends():
-    frame = pd.DataFrame(
-        [("Pendulum-v1", "SPAQL-R", -200.0, 13_000.0), ("Pendulum-v1", "AQL", -200.0, np.inf)],
-        columns=["system", "algorithm", "level", "first"],
-    )
-    said = chapters.reached_within(frame, "Pendulum-v1", -200.0)
-    assert said == (
-        "Samples within which half of the agents reach −200 on Pendulum: 13,000 (SPAQL-R); with AQL fewer than half "
-        "ever do."
-    )
-    assert "none; with AQL" in chapters.reached_within(frame[1:], "Pendulum-v1", -200.0)
-    ends = repaired.ends([record("SPAQL-R", [1, 2], [1000, 1000], fresh=(199.0, 0.0))] * 2)
-    assert "SPAQL-R 199.0 ± 0.0 (2)" in chapters.ends_beside(ends, "CartPole-v0")

@@ -20,7 +20,7 @@ from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import paper_jobs
+from spaql.paper.studies import study
 from spaql.policies.interval import Interval
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.simplify import Size
@@ -28,8 +28,6 @@ from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.rules import HISTORY
 from spaql.systems import make_env, space_of
 from tests.conftest import same_sines
-
-pytestmark = pytest.mark.slow
 
 SYSTEMS = {"Pendulum-v1": (3, 1), "CartPole-v0": (4, 2)}  # numbers of inputs and outputs
 JOBS = {system: Job("TRPO", system, 0.0, 1, 1, 5, 0, fresh=2) for system in SYSTEMS}
@@ -80,6 +78,7 @@ def play_gymnasium(policy, env, start):
 # The network
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_network_does_what_the_agent_does(system):
     agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train_trpo(JOBS[system])
@@ -158,7 +157,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
 
 
 def best_record(system):
-    jobs = [job for job in paper_jobs("trpo") if (job.algorithm, job.system) == ("TRPO", system)]
+    jobs = [job for job in study("trpo") if (job.algorithm, job.system) == ("TRPO", system)]
     records, missing = load_stored(jobs, provenance.default_store(), repair=False)
     assert not missing
     return best(records.values())

@@ -1,11 +1,17 @@
-"""Simplified trees on disk."""
+"""Partitions and simplified trees on disk."""
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 from spaql import SPAQL, archive
+from spaql.paper.runs import retrain as retraining
 from spaql.paper.runs import stored_trees
+from spaql.paper.runs.errors import Damaged
+from spaql.paper.runs.job import Job
 from spaql.paper.runs.provenance import NUMERICS, default_store
+from spaql.paper.runs.retrain import load_partition, partition_path, retrain
 from spaql.paper.runs.stored_trees import sound
 from spaql.paper.studies import make_jobs
 from spaql.policies.tree import LEAF
@@ -48,9 +54,29 @@ def test_a_damaged_tree_is_refused(agent):
     assert not sound(tree._replace(high=tree.high + 5), tree)
 
 
-def test_the_books_trees_are_stored_and_are_of_these_numbers():
+def test_the_books_trees_are_of_these_numbers_and_of_the_partitions_that_are_kept():
+    """Each tree's file has a digest of the policy that it was made from, by agents that were trained for it."""
     found = list((default_store() / "policies").glob("*-SPAQL*.npz"))
-    assert len(found) == 16  # six of the policies, two of SPAQL-R, and two on each of the other systems
+    assert found
     for path in found:
         header, _ = archive.read(path, stored_trees.FORMAT, stored_trees.VERSION)
         assert header.get("numerics", 1) == NUMERICS["policies"], path.name
+        job = Job.parse(header["job"])
+        policy = load_partition(partition_path(default_store(), job), job).policy
+        assert stored_trees.identity(job, policy, {})["policy"] == header["policy"], path.name
+
+
+def test_a_partition_is_kept_and_loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPAQL_RUNS", str(tmp_path))
+    (job,) = make_jobs(["SPAQL"], ["CartPole-v0"], [4], 1, 40, 3)
+    trained = retrain(job)
+    monkeypatch.setattr(retraining, "train", lambda job: pytest.fail("trained again"))
+    kept = retrain(job)
+    assert kept.arms == trained.arms > 2
+    assert all(np.array_equal(a, b) for a, b in zip(kept.policy.tree()[:-1], trained.policy.tree()[:-1], strict=True))
+    (path,) = tmp_path.rglob("*.npz")
+    with pytest.raises(Damaged, match="another job"):
+        load_partition(path, dataclasses.replace(job, agent=1))
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(Damaged, match=path.name):
+        retrain(job)

@@ -14,7 +14,7 @@ from spaql.paper.audit import judge
 from spaql.paper.book import rerun
 from spaql.paper.cli import main
 from spaql.paper.runs import runner, store
-from spaql.paper.studies import paper_jobs
+from spaql.paper.studies import study
 from spaql.paper.terminal import PLAIN, sentence
 
 SPAQL = [sys.executable, "-c", "from spaql.paper.cli import main; main()"]
@@ -43,8 +43,6 @@ def printed(command, encoding, monkeypatch):
         return written.getvalue().decode(encoding)
 
 
-@pytest.mark.slow
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_claims_are_printed_in_any_encoding(encoding, judged, monkeypatch):
     monkeypatch.setattr(judge, "verdicts", lambda store: judged)
@@ -54,8 +52,6 @@ def test_claims_are_printed_in_any_encoding(encoding, judged, monkeypatch):
     assert "?" not in shown  # every character has a plain form
 
 
-@pytest.mark.slow
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_process_with_another_encoding_prints(encoding):
     surroundings = os.environ | {"PYTHONIOENCODING": encoding}
@@ -68,7 +64,6 @@ def test_a_process_with_another_encoding_prints(encoding):
     assert b"--agents" in done.stdout
 
 
-@pytest.mark.faults("output")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_run_says_what_differs_in_any_encoding(encoding, monkeypatch, tmp_path):
     monkeypatch.setattr(rerun.papermill, "execute_notebook", lambda path, output, *_, **__: Path(output).touch())
@@ -84,8 +79,6 @@ def test_the_plain_forms_are_plain():
     assert all(form.isascii() and not character.isascii() for character, form in PLAIN.items())
 
 
-@pytest.mark.slow
-@pytest.mark.faults("output")
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
 def test_a_reader_who_has_seen_enough_is_no_error():
     code = "from spaql.paper.terminal import one_sentence\nwith one_sentence('x'):\n    print('line\\n' * 10**6)"
@@ -110,10 +103,9 @@ def test_an_absent_folder_is_said_before_anything_is_computed(tmp_path, nothing_
         main(["claims"])
 
 
-@pytest.mark.slow
 def test_a_study_given_twice_counts_once(tmp_path, capsys):
     main([*SMOKE, str(tmp_path), "--study", "long"])
-    assert f"{len(paper_jobs('long', 'smoke'))} agents at smoke scale" in capsys.readouterr().out
+    assert f"{len(study('long', 'smoke'))} agents at smoke scale" in capsys.readouterr().out
 
 
 def failing(number):
@@ -123,8 +115,6 @@ def failing(number):
     return fail
 
 
-@pytest.mark.slow
-@pytest.mark.faults("disks")
 @pytest.mark.parametrize(
     ("where", "number", "says"),
     [
@@ -140,12 +130,11 @@ def test_a_store_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch
             main([*SMOKE, str(tmp_path)])
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []  # nothing half-written
     main([*SMOKE, str(tmp_path)])
-    assert len(list(tmp_path.rglob("*.npz"))) == len(paper_jobs("long", "smoke"))
+    assert len(list(tmp_path.rglob("*.npz"))) == len(study("long", "smoke"))
 
 
-@pytest.mark.faults("disks", 2)
 def test_a_folder_in_a_files_place_and_a_file_in_a_folders_place_are_one_sentence(tmp_path, nothing_runs):
-    path = store.record_path(tmp_path / "store", paper_jobs("long", "smoke")[3])
+    path = store.record_path(tmp_path / "store", study("long", "smoke")[3])
     path.mkdir(parents=True)
     with pytest.raises(SystemExit, match="Is a directory"):
         main([*SMOKE, str(tmp_path / "store")])
@@ -154,8 +143,6 @@ def test_a_folder_in_a_files_place_and_a_file_in_a_folders_place_are_one_sentenc
         main([*SMOKE, str(tmp_path / "file")])
 
 
-@pytest.mark.slow
-@pytest.mark.faults("disks")
 def test_a_stale_file_in_a_read_only_store_does_not_stop_a_run(tmp_path, monkeypatch):
     main([*SMOKE, str(tmp_path)])
     stale = tmp_path / ".spaql-1-stale.tmp"
@@ -175,8 +162,6 @@ def notebook(path, *cells, **metadata):
 PYTHON = {"kernelspec": {"name": "python3", "display_name": "Python", "language": "python"}}
 
 
-@pytest.mark.slow
-@pytest.mark.faults("input")
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
@@ -208,6 +193,12 @@ def test_a_parameter_of_a_foreign_notebook_needs_no_annotation(tmp_path):
     assert rerun.check_parameters(tmp_path / "it.ipynb", {"x": 3}) == {"x": 3}
     with pytest.raises(rerun.Refused, match="at most 1,000,000,000"):
         rerun.check_parameters(tmp_path / "it.ipynb", {"x": 10**30})
+
+
+@pytest.mark.parametrize("text", ["[" * 5000 + "]" * 5000, "1" + "-" * 100_000 + "1", "(" * 150 + ")" * 150])
+def test_a_parameter_that_is_nested_too_deeply_is_one_sentence(text):
+    with pytest.raises(SystemExit, match=r"^spaql run: [^\n]*$"):
+        main(["run", "02", "-p", "agents", text])
 
 
 def test_a_mistake_in_the_program_is_a_traceback_and_so_is_all_else_on_request(tmp_path, monkeypatch):

@@ -3,8 +3,6 @@
 import dataclasses
 import itertools
 import re
-import shutil
-import subprocess
 import sys
 
 import gymnasium as gym
@@ -12,13 +10,13 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
-from spaql.paper.runs.job import compute
+from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.store import save_record
 from spaql.paper.runs.stored_trees import sound
 from spaql.paper.studies import make_jobs
 from spaql.policies.exact_tree import float_of, least_above, parts_of_cell
-from spaql.policies.export import export_c, export_graphviz, export_python, export_text, in_words
+from spaql.policies.export import export_graphviz, export_text, in_words
 from spaql.policies.play import evaluate, noise_share, run_tree, trajectories
 from spaql.policies.simplify import best_split, grow, random_search, smaller_trees
 from spaql.policies.tree import LEAF, Tree, variables_of
@@ -72,7 +70,6 @@ def usual(points):
 # The exact tree
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
     agent = agents[case]
@@ -93,7 +90,6 @@ def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
         assert np.array_equal(ours, agent.evaluate(200, seed=7, deterministic=deterministic))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_tree_is_the_greedy_policy_on_all_visited_states(agents, case):
     agent = agents[case]
@@ -271,14 +267,12 @@ def test_policies_of_any_environment():
     assert tree.leaves > 3
     assert np.array_equal(tree.predict(points)[0], agent.predict(points, deterministic=True)[0])
     frame = policy.table()
-    assert {"observation_2_high", "low_1", "centre_0"} <= set(frame)
-    assert frame.high_1.max() == 4
+    assert {"observation_2_high", "low_action_1", "centre_action_0"} <= set(frame)
+    assert frame.high_action_1.max() == 4
     assert "observation_0" in export_text(tree)
-    with pytest.raises(ValueError, match="one number"):
-        export_python(tree)
     policy = SPAQL("Drift-v0", xi=1).policy
     assert policy.table().label[0] == "0 or 1 or 2"
-    assert export_text(policy.tree()) == "|--- action: 1\n"
+    assert export_text(policy.tree()) == "|--- action number: 1\n"
 
 
 @pytest.mark.parametrize("dimensions", [1, 3, 8])
@@ -332,43 +326,6 @@ def test_a_policy_takes_every_observation_mapped():
 # Exports
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_python_function_does_what_the_agent_does(agents, case):
-    agent = agents[case]
-    tree = agent.policy.tree()
-    space = {"__builtins__": {}}  # no dependencies at all
-    exec(export_python(tree, "act"), space)
-    points = usual(np.concatenate((random_observations(case[1], 3000, seed=4), borders(tree, count=2))))
-    expected = agent.predict(points, deterministic=True)[0].ravel()
-    assert [space["act"](*point) for point in points.tolist()] == expected.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize("case", CASES)
-def test_the_c_function_does_what_the_agent_does(agents, case, tmp_path):
-    agent = agents[case]
-    tree = agent.policy.tree()
-    size = len(tree.variables.observed)
-    main = f"""
-    #include <stdio.h>
-    int main(void) {{
-        double o[{size}];
-        while (fread(o, sizeof o, 1, stdin) == 1) {{
-            double a = act({", ".join(f"o[{i}]" for i in range(size))});
-            fwrite(&a, sizeof a, 1, stdout);
-        }}
-        return 0;
-    }}
-    """
-    (tmp_path / "act.c").write_text(export_c(tree, "act") + main, encoding="utf-8")
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
-    subprocess.run(["cc", *strict, "-o", "act", "act.c"], cwd=tmp_path, check=True)
-    points = usual(np.concatenate((random_observations(case[1], 50_000, seed=5), borders(tree, count=3))).astype(float))
-    done = subprocess.run([tmp_path / "act"], input=points.tobytes(), capture_output=True, check=True)
-    assert np.array_equal(np.frombuffer(done.stdout), agent.predict(points, deterministic=True)[0].ravel())
-
-
 def test_the_text_has_scikit_learns_form(agents):
     for case in CASES:
         tree = agents[case].policy.tree(deterministic=False)
@@ -391,13 +348,6 @@ def test_graphviz_source_has_all_nodes_and_edges(agents):
     }
 
 
-def test_a_function_needs_a_name(agents):
-    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
-    for name in ("1st", "a b", "if", "θ"):
-        with pytest.raises(ValueError, match="name"):
-            export_python(tree, name)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Smaller trees
 
@@ -409,7 +359,6 @@ def single_question(env, feature, threshold, below):
     return Tree(*map(np.array, arrays), low, low + 1, variables_of(env))
 
 
-@pytest.mark.slow
 def test_three_leaves_solve_cartpole_and_two_do_not(agents):
     found = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=8, proposals=100)
     assert found.tree.leaves <= 4  # three here; a search may end elsewhere where the last bit of a sine does
@@ -427,7 +376,6 @@ def test_three_leaves_solve_cartpole_and_two_do_not(agents):
     assert 150 < max(scores) < 195
 
 
-@pytest.mark.slow
 def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
     found = random_search(agents[SPAQL, "CartPole-v0"].policy.tree(), "CartPole-v0", 3, 1500, seed=1)
     assert found.leaves == 3
@@ -438,7 +386,6 @@ def test_a_search_without_a_policy_finds_small_trees_for_cartpole_too(agents):
     assert np.all(np.abs(torque.low[torque.feature == LEAF]) <= 1)
 
 
-@pytest.mark.slow
 def test_words_say_what_the_tree_does(agents):
     tree = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=4, proposals=50).tree
     said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
@@ -451,7 +398,6 @@ def test_words_say_what_the_tree_does(agents):
             assert holds == (tree.predict(list(names.values()))[0] == (1 if force == "+10" else 0))
 
 
-@pytest.mark.slow
 def test_the_share_of_noise_is_what_drawing_shows(agents):
     """Against actions that the agent itself draws along episodes it plays."""
     agent = agents[SPAQL, "Pendulum-v1"]
@@ -468,7 +414,6 @@ def test_the_share_of_noise_is_what_drawing_shows(agents):
     assert share == pytest.approx(measured, rel=0.35)
 
 
-@pytest.mark.slow
 def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agents):
     policy = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy
     found = policy.simplify(leaves=16, episodes=50, proposals=60, fresh=400)
@@ -558,7 +503,6 @@ def test_where_no_smaller_tree_keeps_the_return_it_is_said(agents):
     assert str(found).startswith("no smaller tree that was tried keeps the return (try more `leaves`); the full policy")
 
 
-@pytest.mark.slow
 def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):
     policy = agents[SPAQLTS, "CartPole-v0"].policy
     tree = policy.simplify(target=195, leaves=6, proposals=50, fresh=100).tree

@@ -32,6 +32,8 @@
 
     seconds: (constants) => constants.dt,
 
+    push: ([theta1, theta2, speed1, speed2], by) => [theta1, theta2, speed1 + 0.5 * by, speed2],
+
     words: (torque) => (torque === 0 ? "no torque" : torque > 0 ? "turn anticlockwise" : "turn clockwise"),
 
     observe: ([theta1, theta2, speed1, speed2]) =>

@@ -8,6 +8,14 @@
 
   seconds: (constants) => constants.dt,
 
+  begin: (random) => [0, 0, 0, 0].map(() => (2 * random() - 1) * 0.05), // as Gymnasium draws its starts
+  push: ([x, speed, theta, turning], by) => [x, speed, theta, turning + 0.5 * by],
+  vary(c, { mass = 1, length = 1 }) {
+    const [pole, half] = [c.mass_pole * mass, c.length * length];
+    return { ...c, mass_pole: pole, length: half, total_mass: c.total_mass - c.mass_pole + pole,
+      pole_mass_length: pole * half };
+  },
+
   words: (force) => (force > 0 ? "push right" : "push left"),
 
   observe: (state) => state.map(Math.fround),

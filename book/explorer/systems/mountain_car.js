@@ -10,6 +10,9 @@
     decimals: 0, // of the return
     ending: "it arrived",
 
+    push: ([position, speed], by) => [position, speed + 0.005 * by],
+    vary: (c, { mass = 1 }) => ({ ...c, force: c.force / mass }),
+
     seconds: () => 1 / 30, // a step has no duration of its own; this is the pace at which Gymnasium draws it
 
     words: (push) => (push === 0 ? "no push" : push > 0 ? "push right" : "push left"),

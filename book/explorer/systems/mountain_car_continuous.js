@@ -10,6 +10,9 @@
     decimals: 1, // of the return
     ending: "it arrived",
 
+    push: ([position, speed], by) => [position, single(speed + 0.005 * by)],
+    vary: (c, { mass = 1 }) => ({ ...c, power: c.power / mass }),
+
     seconds: () => 1 / 30, // a step has no duration of its own; this is the pace at which Gymnasium draws it
 
     words: (force) => (Math.abs(force) < 0.005 ? "no push" : force > 0 ? "push right" : "push left"),

@@ -22,6 +22,11 @@
 
     seconds: (constants) => constants.dt,
 
+    begin: (random) => [(2 * random() - 1) * Math.PI, 2 * random() - 1], // as Gymnasium draws its starts
+    push: ([theta, speed], by) => [theta, speed - 2 * by],
+    vary: (c, { mass = 1, length = 1 }) => ({ ...c, gravity: c.gravity / length,
+      per_inertia: c.per_inertia / (mass * length * length) }),
+
     observe: ([theta, speed]) => [Math.cos(theta), Math.sin(theta), speed].map(Math.fround),
 
     // Apply an action (a number of the list of actions, or a torque); return the next state, the reward and the end.

@@ -4,16 +4,14 @@ from spaql.paper.audit.ablation import ablation_table, explanations, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results
 from spaql.paper.audit.comparison import at_budget, crossings, improvement_table, samples_by_agent, samples_needed
-from spaql.paper.audit.findings import as_list, findings
-from spaql.paper.audit.groups import BUDGET
 from spaql.paper.audit.judge import show_ours, summary, verdicts
 from spaql.paper.audit.random_baseline import random_fit, random_row
 from spaql.paper.audit.readings import best_reading, distances, joint_fits, reading_groups
+from spaql.paper.runs.outcomes import BUDGET
 
 __all__ = [
     "BUDGET",
     "ablation_table",
-    "as_list",
     "at_budget",
     "best_against_fresh",
     "best_reading",
@@ -21,7 +19,6 @@ __all__ = [
     "deviations",
     "distances",
     "explanations",
-    "findings",
     "improvement_table",
     "joint_fits",
     "paper_results",

@@ -14,7 +14,7 @@ from spaql.paper.audit.measures import count_reached, summary_p, two_sided
 from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import bootstrap_interval, paired_holm
-from spaql.paper.studies import ABLATION, LEARNERS, LONG_RUNS, SWITCHES, XI_STUDY, is_long, paper_jobs
+from spaql.paper.studies import LEARNERS, LIKE, LONG_XI, SWITCHES, is_long, parameters_of, study
 from spaql.policies.interval import paper_interval
 
 RULE_NAMES = {rules: name for name, rules in SWITCHES.items()}
@@ -65,7 +65,7 @@ def in_order(places: dict[str, int]) -> Any:
 
 def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
     """Return how the learners end the ξ study with ξ = 0, where the ablation repeats it, under each set of rules."""
-    systems = {job.system for job in paper_jobs("ablation") if job.xi == 0.0}
+    systems = {job.system for job in study("ablation") if job.xi == 0.0}
     rows: list[dict[str, Any]] = [
         {"algorithm": job.algorithm, "rules": RULE_NAMES[job.rules]}
         | spell("rewards", bootstrap_interval(group.rewards))
@@ -74,7 +74,7 @@ def xi_zero(records: Iterable[Record]) -> pd.DataFrame:
         if job.system in systems
         and job.xi == 0.0
         and job.algorithm in LEARNERS
-        and job.iterations <= XI_STUDY.iterations
+        and job.iterations <= parameters_of("xi")["iterations"]
     ]
     ordered = {name: place for place, name in enumerate(LEARNERS)} | {"paper": 0, "ties": 1, "released": 2}
     return pd.DataFrame(rows).sort_values(["algorithm", "rules"], ignore_index=True, key=in_order(ordered))
@@ -94,8 +94,8 @@ def explanations(records: Iterable[Record]) -> pd.DataFrame:
         _, system, algorithm = claim.group.split(", ")
         for job, group in groups.items():
             rules = RULE_NAMES[job.rules]
-            alike = ABLATION.like.get(job.system, job.system), job.algorithm
-            xi = LONG_RUNS.xis[system].get(algorithm, 0)
+            alike = LIKE.get(job.system, job.system), job.algorithm
+            xi = LONG_XI[system].get(algorithm, 0)
             if rules not in ("paper", "released") or alike != (system, algorithm) or job.xi != xi:
                 continue
             values = group.column(claim.column)

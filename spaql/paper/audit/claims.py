@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -46,17 +47,26 @@ class Claim:
 
 
 @functools.cache
-def load_claims() -> tuple[Claim, ...]:
-    """Return the claims, as they stand in claims.toml."""
-    text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
-    return tuple(Claim(**row) for row in tomllib.loads(text)["claim"])
+def read_claims() -> dict[str, Any]:
+    """Return what stands in claims.toml."""
+    return tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
 
 
 @functools.cache
+def load_claims() -> tuple[Claim, ...]:
+    """Return the claims, as they stand in claims.toml, each with what its place says of all."""
+    shared, claims = read_claims()["why"], []
+    for place in read_claims()["place"]:
+        alike = {name: value for name, value in place.items() if name not in ("name", "claim")}
+        for row in place["claim"]:
+            why = {way: shared.get(text, text) for way, text in row.get("why", {}).items()}
+            claims.append(Claim(**{"place": place["name"]} | alike | row | {"why": why}))
+    return tuple(claims)
+
+
 def load_unchecked() -> tuple[dict[str, str], ...]:
     """Return the paper's statements that our runs cannot judge, each with its place and the reason."""
-    text = Path(__file__).with_name("claims.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["unchecked"])
+    return tuple(read_claims()["unchecked"])
 
 
 def paper_results() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:

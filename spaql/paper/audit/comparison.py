@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES
-from spaql.paper.audit.groups import BUDGET, KEPT_BEST, Group, grouped, spell
+from spaql.paper.audit.groups import KEPT_BEST, Group, grouped, spell
 from spaql.paper.audit.measures import first_crossing, lasting_crossing
 from spaql.paper.frames import by_system, histories
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Record
+from spaql.paper.runs.outcomes import BUDGET
 from spaql.paper.statistics import (
     bootstrap_interval,
     bootstrap_weights,
@@ -24,7 +25,7 @@ from spaql.policies.interval import Interval
 # The systems that TRPO ran on, and the rewards on the way to what the algorithms end with there: the last one of
 # CartPole's is where Gymnasium's registry counts it as solved.
 THRESHOLDS = {"Pendulum-v1": (-900.0, -700.0, -500.0, -200.0), "CartPole-v0": (100.0, 150.0, 190.0, 195.0)}
-TOLD = {"Pendulum-v1": -700.0, "CartPole-v0": 195.0}  # the two that the findings name
+TOLD = {"Pendulum-v1": -700.0, "CartPole-v0": 195.0}  # the two that the book names
 
 COUNTED = ("training", "all")  # samples: of training alone, or also of the rollouts that choose the agent
 

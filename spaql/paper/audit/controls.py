@@ -3,30 +3,24 @@
 import functools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.groups import Group, MissingError, grouped, spell
-from spaql.paper.frames import by_system
+from spaql.paper.audit.groups import MissingError, spell
+from spaql.paper.frames import by_system, finals
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.statistics import bootstrap_weights, paired_holm, percentile_interval, student_interval
-from spaql.paper.studies import CONTROLS, LEARNERS, LONG_RUNS, Control, further_of, paper_jobs, text_jobs
+from spaql.paper.studies import CONTROLS, LEARNERS, Control, further_of, parameters_of, study, text_jobs
 from spaql.policies.interval import Interval
 
 CONTROL_NAMES = {control: name for name, control in CONTROLS.items()}
 
 
-class Cell(NamedTuple):
-    """Which agents a row is about."""
-
-    system: str
-    algorithm: str
-    N: int
-    control: str
+CELL = ["system", "algorithm", "N", "control"]  # what names a group of agents
+GROUP = [*CELL[:3], "xi", "iterations", "control"]  # what its agents have in common
 
 
 def control_of(job: Job) -> str:
@@ -34,11 +28,11 @@ def control_of(job: Job) -> str:
     return CONTROL_NAMES.get(Control(job.rules, job.parameters), "")
 
 
-def control_cells(records: Iterable[Record]) -> dict[Cell, Group]:
-    """Return the groups of agents of these records that are the text's or a control's."""
-    named = {Cell(job.system, job.algorithm, job.evaluations, control_of(job)): group
-             for job, group in grouped(records).items()}  # fmt: skip
-    return {cell: group for cell, group in named.items() if cell.control}
+def controlled(records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row per agent that is the text's or a control's, with the name of its control, in order of agents."""
+    records = list(records)
+    frame = finals(records).assign(control=[control_of(record.job) for record in records])
+    return frame[frame.control != ""].sort_values("agent", kind="stable")
 
 
 def controls_table(records: Iterable[Record]) -> pd.DataFrame:
@@ -49,28 +43,26 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
     corrected over the whole table.  `share` is how much of the text's gain over Random is left, with a bootstrap
     interval; not a number where the text's own agents do not earn more than Random.
     """
-    cells = control_cells(records)
+    agents = controlled(records)
+    cells = dict(list(agents[agents.algorithm.isin(LEARNERS)].groupby(GROUP, sort=False)))
     pairs = {}
-    for cell, group in cells.items():
-        text = cells.get(cell._replace(control="text"))
-        if cell.algorithm not in LEARNERS or cell.control == "text" or text is None:
-            continue
-        for quantity in ("rewards", "fresh"):
-            one, other = group.column(quantity), text.column(quantity)
-            pairs[cell, quantity] = one, other[: len(one)]  # the same agents
+    for (*where, control), cell in cells.items():
+        text = cells.get((*where, "text"))
+        if control != "text" and text is not None:
+            for quantity in ("rewards", "fresh"):  # of the same agents
+                pairs[(*where, control), quantity] = cell[quantity], text[quantity][: len(cell)]
     if not pairs:
         raise ValueError("expected agents under the text's rules and under controls, with the same K, N and ξ")
     tests = paired_holm(pairs)
-    floors = {system: random_level(cells, system) for system in {cell.system for cell, _ in pairs}}
     rows = [
-        cell._asdict()
+        dict(zip(CELL, (*cell[:3], cell[-1]), strict=True))
         | {"quantity": quantity, "agents": len(one)}
         | spell("text", student_interval(other))
         | spell("changed", student_interval(one))
         | {"difference": tests[cell, quantity].difference, "p_holm": tests[cell, quantity].p_holm}
         | {"low": tests[cell, quantity].low, "high": tests[cell, quantity].high}
         | {"wins": tests[cell, quantity].improvement, "arms": cells[cell].arms.mean()}
-        | spell("share", gain_left(one, other, floors[cell.system]))
+        | spell("share", gain_left(one.to_numpy(), other.to_numpy(), random_level(agents, cell[0])))
         for (cell, quantity), (one, other) in pairs.items()
     ]
     frame = pd.DataFrame(rows)
@@ -82,10 +74,10 @@ def controls_table(records: Iterable[Record]) -> pd.DataFrame:
 @functools.cache
 def stored_effects(store: Path | None = None) -> pd.DataFrame:
     """Return what each control does on fresh episodes, by system, algorithm, N and control, from the stored runs."""
-    jobs = paper_jobs("controls")
-    jobs += text_jobs(jobs, LONG_RUNS.agents)
+    jobs = study("controls")
+    jobs += text_jobs(jobs, parameters_of("long")["agents"])
     jobs += further_of(jobs)
-    jobs += [job for job in paper_jobs("long") if job.algorithm == "Random"]
+    jobs += [job for job in study("long") if job.algorithm == "Random"]
     records, missing = load_stored(jobs, store or provenance.default_store(), repair=False)
     if missing:
         raise MissingError(f"{len(missing)} agents of the controls or of their comparison are not stored")
@@ -93,10 +85,9 @@ def stored_effects(store: Path | None = None) -> pd.DataFrame:
     return frame[frame.quantity == "fresh"].set_index(["system", "algorithm", "N", "control"]).sort_index()
 
 
-def random_level(cells: dict[Cell, Group], system: str) -> float:
-    """Return what Random earns on fresh episodes of a system."""
-    levels = [group.fresh for cell, group in cells.items() if (cell.system, cell.algorithm) == (system, "Random")]
-    return float(np.concatenate(levels).mean()) if levels else float("nan")
+def random_level(agents: pd.DataFrame, system: str) -> float:
+    """Return what Random earns on fresh episodes of a system; `agents` has one row per agent."""
+    return float(agents[(agents.algorithm == "Random") & (agents.system == system)].fresh.mean())
 
 
 def gain_left(changed: np.ndarray, text: np.ndarray, floor: float) -> Interval:
@@ -110,12 +101,13 @@ def gain_left(changed: np.ndarray, text: np.ndarray, floor: float) -> Interval:
 
 def rollouts_table(records: Iterable[Record]) -> pd.DataFrame:
     """Return what SPAQL earns when it keeps its best agent and when it keeps its last, for every N that was run."""
+    agents = controlled(records)
+    kept = agents[(agents.algorithm == "SPAQL") & agents.control.isin(("text", "last kept"))]
     rows = [
-        cell._asdict()
-        | {"kept": "last" if cell.control == "last kept" else "best", "agents": len(group.fresh)}
+        dict(zip(CELL, (*cell[:3], cell[-1]), strict=True))
+        | {"kept": "last" if cell[-1] == "last kept" else "best", "agents": len(group)}
         | spell("rewards", student_interval(group.rewards))
         | spell("fresh", student_interval(group.fresh))
-        for cell, group in control_cells(records).items()
-        if cell.algorithm == "SPAQL" and cell.control in ("text", "last kept")
+        for cell, group in kept.groupby(GROUP, sort=False)
     ]
     return by_system(pd.DataFrame(rows).sort_values(["system", "kept", "N"]))

@@ -23,7 +23,7 @@ from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import BOTH, OTHER_SYSTEMS
 from spaql.systems import solved_at, without_goal
 
-SYSTEMS = (*BOTH, *OTHER_SYSTEMS.xis)
+SYSTEMS = (*BOTH, *OTHER_SYSTEMS)
 
 NOT_ASKED = "does not apply"  # nothing says when the task is solved
 

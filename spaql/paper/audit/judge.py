@@ -39,14 +39,14 @@ from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_grou
 from spaql.paper.audit.measures import MEASURES, Measured
 from spaql.paper.audit.readings import TEXT, best_reading, luck_of, reading_groups
 from spaql.paper.statistics import holm
-from spaql.paper.studies import FURTHER
+from spaql.paper.studies import parameters_of
 
 EQUALITIES = ("number", "level", "levels", "count")
 ORDERS = ("order", "same order")
 MARGIN = 0.1  # of the paper's value
 IN_WORDS = "in words"  # where the paper prints no number
 NEAR = "near"  # an equality that holds within its margin, and a difference is shown, too
-MORE = f"with up to {FURTHER.agents} agents"
+MORE = f"with up to {parameters_of('further')['agents']} agents"
 
 Bounds = tuple[float, float]
 
@@ -332,17 +332,6 @@ def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
     return {name: int((frame[column] == name).sum()) for name in VERDICTS}
 
 
-def in_short(frame: pd.DataFrame) -> str:
-    """Return the counts of verdicts as written, with what they mean."""
-    found = counts(frame)
-    left = f", and {found[NOT_JUDGED]} are not judged" if found[NOT_JUDGED] else ""
-    return (
-        f"Of {len(frame)} claims of the paper, {found[HOLDS]} hold (our runs show what is claimed), {found[DIFFERS]} "
-        f"differ (they show the contrary, or that what should be equal is not), and {found[UNDECIDED]} are undecided "
-        f"(they show neither){left}."
-    )
-
-
 def summary(frame: pd.DataFrame, as_written: str = "As written", as_run: str = "As run") -> str:
     """Return the counts of verdicts as a line, with words for the two kinds of them."""
 
@@ -380,11 +369,6 @@ def show_verdict(row: Any, before: str = "") -> str:
     """Return a verdict with its direction: "differs (up)"."""
     verdict, way = getattr(row, f"{before}verdict"), getattr(row, f"{before}direction")
     return f"{verdict} ({way})" if way else verdict
-
-
-def verdict_verb(verdict: str) -> str:
-    """Return a verdict as what a claim does: "holds", "is undecided"."""
-    return verdict if verdict in (HOLDS, DIFFERS) else f"is {verdict}"
 
 
 def show_more(row: Any) -> str:

@@ -22,7 +22,7 @@ from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Job, seeds
 from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
-from spaql.paper.studies import LEARNERS, paper_jobs
+from spaql.paper.studies import LEARNERS, study
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
 from spaql.progress import progress
 from spaql.rules import AQL
@@ -190,8 +190,8 @@ def lasted(agent: Agent, played: Trace) -> dict[str, float]:
 
 def jobs_to_measure() -> list[Job]:
     """Return the agents that are trained again: of the long runs, and of the study of ξ with rewards from 0 to 1."""
-    long = [job for job in paper_jobs("long") if job.algorithm in LEARNERS]
-    return long + [job for job in paper_jobs("xi") if SCALED.get((job.system, job.algorithm)) == job.xi]
+    long = [job for job in study("long") if job.algorithm in LEARNERS]
+    return long + [job for job in study("xi") if SCALED.get((job.system, job.algorithm)) == job.xi]
 
 
 def jobs_of_the_law() -> list[Job]:
@@ -200,7 +200,7 @@ def jobs_of_the_law() -> list[Job]:
     These are SPAQL's where rewards are never negative, and AQL's where no training episode reaches the horizon.
     """
     proved = {("CartPole-v0", "AQL"), ("CartPole-v0", "SPAQL"), ("spaql/PendulumScaled-v1", "SPAQL")}
-    return [job for job in paper_jobs("xi") if (job.system, job.algorithm) in proved]
+    return [job for job in study("xi") if (job.system, job.algorithm) in proved]
 
 
 def measure_agent(job: Job) -> dict[str, Any]:

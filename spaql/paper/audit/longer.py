@@ -16,7 +16,7 @@ import numpy as np
 from spaql.paper.runs.job import seeds
 from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
-from spaql.paper.studies import paper_jobs
+from spaql.paper.studies import study
 from spaql.policies.play import evaluate
 
 SYSTEM, ALGORITHMS, HORIZON = "CartPole-v0", ("SPAQL", "SPAQL-TS"), 200
@@ -37,7 +37,7 @@ def lasting(returns: np.ndarray) -> dict[str, float]:
 def compute_longer() -> list[dict]:
     """Train the agents again and play long episodes with each: one row per agent."""
     rows = []
-    for job in paper_jobs("long"):
+    for job in study("long"):
         if job.system != SYSTEM or job.algorithm not in ALGORITHMS:
             continue
         env = gym.make(SYSTEM, max_episode_steps=max(LENGTHS))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, stats
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, pooled, select
@@ -153,22 +154,13 @@ def count_reached(claim: Claim, values: np.ndarray) -> Measured:
     ours = Interval(AGENTS * reached / n, AGENTS * low, AGENTS * high)
     counts = reached, n, int(claim.paper), AGENTS
     difference = reached / n - claim.paper / AGENTS
-    found = Interval(difference, *newcombe(*counts, stats.norm.ppf(0.975)))
+    found = Interval(difference, *newcombe(*counts, 0.05))
     return Measured(ours, "Newcombe", (newcombe_tails(*counts),), 1.0, difference, found)
 
 
-def wilson(count: int, n: int, z: float) -> tuple[float, float]:
-    """Return the ends of Wilson's interval of a share, z standard deviations to either side."""
-    middle, half = count + z**2 / 2, z * np.sqrt(count * (n - count) / n + z**2 / 4)
-    return (middle - half) / (n + z**2), (middle + half) / (n + z**2)
-
-
-def newcombe(count: int, n: int, other: int, m: int, z: float) -> tuple[float, float]:
+def newcombe(count: int, n: int, other: int, m: int, alpha: float) -> tuple[float, float]:
     """Return the ends of Newcombe's interval of the difference of two shares."""
-    (low, high), (other_low, other_high) = wilson(count, n, z), wilson(other, m, z)
-    p, q = count / n, other / m
-    down, up = np.hypot(p - low, other_high - q), np.hypot(high - p, q - other_low)
-    return p - q - down, p - q + up
+    return confint_proportions_2indep(count, n, other, m, method="newcomb", compare="diff", alpha=alpha)
 
 
 def newcombe_tails(count: int, n: int, other: int, m: int) -> Tails:
@@ -179,11 +171,11 @@ def newcombe_tails(count: int, n: int, other: int, m: int) -> Tails:
         end = 0 if difference > bound else 1
 
         def excess(z: float) -> float:
-            return newcombe(count, n, other, m, z)[end] - bound
+            return newcombe(count, n, other, m, 2 * stats.norm.sf(z))[end] - bound
 
         if difference == bound:
             return 0.5
-        widest = 40.0
+        widest = 37.0  # beyond which the share outside is no number any more
         z = optimize.brentq(excess, 0.0, widest) if excess(0.0) * excess(widest) < 0 else widest
         return float(stats.norm.sf(z) if difference > bound else stats.norm.cdf(z))
 

@@ -10,9 +10,9 @@ from spaql.paper.audit.claims import Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group
 from spaql.paper.audit.measures import first_crossing
 from spaql.paper.statistics import bootstrap_weights
-from spaql.paper.studies import LEARNERS, READINGS_STUDY, Reading
+from spaql.paper.studies import KINDS, LEARNERS, Reading
 
-LONG, FIVE = (Reading().system(kind) for kind in READINGS_STUDY.kinds)  # the text's pendulums in the long runs
+LONG, FIVE = (Reading().system(kind) for kind in KINDS)  # the text's pendulums in the long runs
 
 ABOUT = 0.5  # "about" means up to this share more or less
 
@@ -30,15 +30,10 @@ IDS = (
     "trpo-pendulum-overtakes-ts",
 )
 
+Cell = tuple[str, str]  # system, algorithm
 
-class Cell(NamedTuple):
-    """Whose agents on which of the text's systems."""
-
-    system: str
-    algorithm: str
-
-
-CELLS = {Cell(Reading().system(kind), name) for kind, names in READINGS_STUDY.kinds.items() for name in names}
+# Those that the paper has numbers of.
+CELLS = {(Reading().system(kind), name) for kind, names in KINDS.items() for name in names}
 
 
 class Number(NamedTuple):
@@ -114,23 +109,25 @@ def experiment(groups: Mapping[Cell, Group], trpo: Group) -> Experiment:
     drawn = np.array([resampled(numbers[i], groups, weights) for i in learnt])
     covariance[np.ix_(learnt, learnt)] = np.cov(drawn) * AGENTS / (AGENTS - 1)  # which resampling lacks
     random = [i for i, n in enumerate(numbers) if n.algorithm == "Random"]
-    drawn = np.array([by_iteration(numbers[i], groups[Cell(LONG, "Random")].curves) for i in random])
+    drawn = np.array([by_iteration(numbers[i], groups[LONG, "Random"].curves) for i in random])
     values[random], covariance[np.ix_(random, random)], repeats[random] = (
         drawn.mean(axis=1),
         np.cov(drawn),
         drawn.shape[1],
     )
     for i in (i for i, n in enumerate(numbers) if n.kind == "crossing"):
-        values[i], error = log_crossing(trpo, groups[Cell(LONG, numbers[i].algorithm)])
+        values[i], error = log_crossing(trpo, groups[LONG, numbers[i].algorithm])
         covariance[i, i] = error**2
     return Experiment(values, covariance, repeats)
 
 
-def resampled(number: Number, groups: Mapping[Cell, Group], weights: Mapping[Cell, np.ndarray]) -> np.ndarray:
+def resampled(
+    number: Number, groups: Mapping[Cell, Group], weights: Mapping[tuple[str, str], np.ndarray]
+) -> np.ndarray:
     """Return a learner's number for each row of its agents' weights."""
 
     def mean(system: str, power: int = 1) -> np.ndarray:
-        cell = Cell(system, number.algorithm)
+        cell = system, number.algorithm
         return weights[cell] @ groups[cell].column(number.claim.column) ** power
 
     if number.kind == "gain":

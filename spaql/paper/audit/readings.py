@@ -40,14 +40,14 @@ from spaql.paper.audit.numbers import CELLS, LONG, Cell, Experiment, experiment,
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import READINGS, READINGS_STUDY, SEED, Reading, paper_jobs, under_reading
+from spaql.paper.studies import KINDS, READINGS, SEED, XI_KINDS, Reading, parameters_of, study, under_reading
 
 TEXT = "text"
 EVERY = {TEXT: Reading()} | READINGS
 LATE = ("torque, starts, rules", "torque, starts, dynamics")  # which were run when the others were known
 
 # The text's systems that a reading is about.
-SYSTEMS = {Reading().system(kind) for kind in (*READINGS_STUDY.kinds, *READINGS_STUDY.xi_kinds)}
+SYSTEMS = {Reading().system(kind) for kind in (*KINDS, *XI_KINDS)}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The agents of a reading
@@ -56,11 +56,11 @@ SYSTEMS = {Reading().system(kind) for kind in (*READINGS_STUDY.kinds, *READINGS_
 def jobs_under(reading: Reading, root: int = SEED, studies: Iterable[str] = ("xi", "long")) -> dict[Key, list[Job]]:
     """Return the agents that stand under a reading for the text's on Pendulum, by the keys of the text's groups."""
     found: dict[Key, list[Job]] = {}
-    for study in studies:
-        for job in paper_jobs(study):
+    for name in studies:
+        for job in study(name):
             if job.system in SYSTEMS:
-                key = study, job.system, job.algorithm, job.xi
-                found.setdefault(key, []).append(job if reading == Reading() else under_reading(job, reading, root))
+                key = name, job.system, job.algorithm, job.xi
+                found.setdefault(key, []).append(under_reading(job, reading, root))
     return found
 
 
@@ -93,14 +93,14 @@ def stored_groups(wanted: Mapping[Key, list[Job]], store: Path | None = None) ->
 
 def roots_of(name: str) -> int:
     """Return how many root seeds a reading is run with: several where starts are shared."""
-    return READINGS_STUDY.roots if EVERY[name].starts == "shared" else 1
+    return parameters_of("readings")["roots"] if EVERY[name].starts == "shared" else 1
 
 
 def long_groups(name: str, root: int, store: Path | None = None) -> dict[Cell, Group]:
     """Return the groups of a reading that the paper has numbers of; none if not all of them are stored."""
     jobs_of = jobs_under(EVERY[name], root, ["long"])
-    wanted = {key: jobs for key, jobs in jobs_of.items() if Cell(*key[1:3]) in CELLS}
-    groups = {Cell(*key[1:3]): group for key, group in stored_groups(wanted, store).items()}
+    wanted = {key: jobs for key, jobs in jobs_of.items() if key[1:3] in CELLS}
+    groups = {key[1:3]: group for key, group in stored_groups(wanted, store).items()}
     return groups if set(groups) == CELLS else {}
 
 
@@ -189,6 +189,7 @@ class Fit(NamedTuple):
     log_likelihood: float
     parts: dict[str, float]  # chi-square of each algorithm's numbers alone
     roots: int  # root seeds behind the predictions
+    without_random: float  # chi-square of all numbers but Random's, which the text's reading alone has another of
 
     @property
     def degrees(self) -> int:
@@ -216,9 +217,11 @@ def fit(prediction: Prediction) -> Fit:
         name: quadratic(distance[owners == name], correlation[np.ix_(owners == name, owners == name)])[0]
         for name in dict.fromkeys(owners.tolist())
     }
+    rest = owners != "Random"
+    without_random, _ = quadratic(distance[rest], correlation[np.ix_(rest, rest)])
     marginal = np.sum(stats.t.logpdf(t, prediction.degrees) - np.log(error))
     joint = marginal + (distance @ distance - chi2 - log_determinant) / 2  # a Gaussian copula
-    return Fit(prediction.values, error, distance, chi2, float(joint), parts, prediction.roots)
+    return Fit(prediction.values, error, distance, chi2, float(joint), parts, prediction.roots, without_random)
 
 
 def normal_scores(t: np.ndarray, degrees: np.ndarray) -> np.ndarray:
@@ -318,9 +321,9 @@ def joint_fits(store: Path | None = None) -> pd.DataFrame:
     """Return one row per reading, best first: root seeds, chi-square, degrees of freedom, p, and the log-likelihood.
 
     `behind` is by how much the log-likelihood is less than the best one's; `missing` says why a reading is not judged.
-    A column for each algorithm has the chi-square of its numbers alone.
+    A column for each algorithm has the chi-square of its numbers alone, `without_random` that of all but Random's.
     """
-    measures = ["roots", "chi2", "degrees", "p", "log_likelihood"]
+    measures = ["roots", "chi2", "degrees", "p", "log_likelihood", "without_random"]
     rows = [
         {"reading": name, "missing": "" if isinstance(found, Fit) else found}
         | {measure: getattr(found, measure, np.nan) for measure in measures}

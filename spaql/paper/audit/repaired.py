@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from spaql.paper.audit.comparison import middle
 from spaql.paper.audit.controls import control_of
-from spaql.paper.audit.groups import KEPT_BEST, before_update, better_policies, spell
+from spaql.paper.audit.groups import better_policies, spell
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.outcomes import outcome, samples_behind, samples_taken
 from spaql.paper.runs.repaired_settings import REMOVED
 from spaql.paper.statistics import (
     improvement_interval,
@@ -52,25 +53,6 @@ def searched_samples() -> int:
     return search["samples"][-1] * sum(trial["agents"] for trial in search["trials"])
 
 
-def samples_of(record: Record) -> np.ndarray:
-    """Return how many samples an agent had taken after each row of its history: all that it needed.
-
-    SPAQL and SPAQL-TS need their rollouts, which choose the agent they keep; AQL's and the others' only report.
-    """
-    spent = record.history["steps"].astype(np.int64)
-    if record.job.algorithm in KEPT_BEST:
-        spent = spent + record.history["evaluation_steps"]
-    return np.cumsum(spent)
-
-
-def samples_behind(record: Record) -> np.ndarray:
-    """Return how many samples the policy behind each row of an agent's history had been given.
-
-    TRPO's rewards are those of the episodes that it learns from, which its policy played before the update.
-    """
-    return before_update(record.history["steps"]) if record.job.algorithm in provenance.TRPO else samples_of(record)
-
-
 def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
     """Return the reward of an agent's policy after so many samples: of the last row before; NaN before the first one.
 
@@ -78,7 +60,7 @@ def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
     """
     taken = samples_behind(record)
     rows = np.searchsorted(taken, counts, side="right") - 1
-    known = (rows >= 0) & (np.asarray(counts) <= samples_of(record)[-1])
+    known = (rows >= 0) & (np.asarray(counts) <= samples_taken(record)[-1])
     return np.where(known, record.history["rewards"][np.maximum(rows, 0)], np.nan)
 
 
@@ -159,7 +141,7 @@ def ends(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
-            | {"fresh": fresh, "samples": int(samples_of(record)[-1]), "wall": record.wall}
+            | {"fresh": fresh, "samples": outcome(record)["samples"], "wall": record.wall}
             for record, fresh in zip(records, better_policies(records), strict=True)
         ]
     )
@@ -215,17 +197,17 @@ def ladder(records: Iterable[Record], samples: int = 40_000) -> pd.DataFrame:
     SPAQL's agents are those at the end of the long runs, on fresh episodes; without their rollouts' samples where the
     rollouts choose nothing.  The others have had so many samples.
     """
-    found: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for record in records:
         rung, spaql = rung_of(record.job), record.job.algorithm == "SPAQL"
         if not rung:
             continue
         if spaql:
             chosen = record.job.rules.kept == "best"
-            taken = samples_of(record)[-1] if chosen else record.history["steps"].sum()
+            taken = outcome(record)["samples" if chosen else "steps"]
             reward = record.fresh[0]
         else:
-            taken = min(samples, samples_of(record)[-1])
+            taken = min(samples, samples_taken(record)[-1])
             reward = at_samples(record, [taken])[0]
         found.setdefault((record.job.system, rung), []).append((reward, taken))
     rows = [

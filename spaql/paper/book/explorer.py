@@ -1,5 +1,6 @@
 """The data of the book's explorer: policies as exact trees, for a page that needs neither server nor Python."""
 
+import html
 import json
 import math
 import os
@@ -10,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from spaql.algorithms import SPAQLR
+from spaql.algorithms import SPAQLR, SPAQLTS
 from spaql.paper.frames import best
-from spaql.paper.runs.job import make_agent
+from spaql.paper.labels import number
+from spaql.paper.runs.algorithms import make_agent
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.runs.stored_trees import PUBLISHED, simplified
-from spaql.paper.studies import paper_jobs
-from spaql.paper.tables.table import number
+from spaql.paper.studies import study
 from spaql.policies.exact_tree import Branches
 from spaql.policies.export import export_text
 from spaql.policies.play import evaluate, trajectories
@@ -26,7 +27,7 @@ from spaql.policies.policy import Policy
 from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
 from spaql.spaces import to_box
-from spaql.systems import compiled_world, episode_limit, make_env, solved_at, system_of, title
+from spaql.systems import compiled_world, episode_limit, make_env, possible_returns, solved_at, system_of, title
 
 SEED = 1000  # of the agents trained for the page, and of the episodes whose mean return it shows of them
 EPISODES = 1000
@@ -70,7 +71,7 @@ def paper_policies(**running: Any) -> list[Shown]:
         How to get the records, see `spaql.paper.runs.runner.run`.
     """
     shown = []
-    jobs = [job for job in paper_jobs("long") if job.algorithm in ("SPAQL", "SPAQL-TS")]
+    jobs = [job for job in study("long") if job.algorithm in ("SPAQL", "SPAQL-TS")]
     for system in SYSTEMS:
         for algorithm in ("SPAQL-TS", "SPAQL"):
             group = [job for job in jobs if (job.system, job.algorithm) == (system, algorithm)]
@@ -237,6 +238,30 @@ def describe_system(system: str) -> dict[str, Any]:
         "action_range": action_range(names),
         "steps": steps_of(system),
     }
+
+
+def describe_learning(system: str) -> dict[str, Any]:
+    """Return what the page must know of a system to learn on it: also its map to the standard space."""
+    agent = SPAQLTS(system, xi=0.0)
+    low, high = possible_returns(system)
+    return describe_system(system) | {
+        "slopes": list(agent._space.slope),
+        "reference": list(agent._learner.reference),
+        "lam": agent._learner.lam,
+        "returns": [max(low, -2000.0), high],  # what a curve shows
+    }
+
+
+def playground(systems: Iterable[str] = ("Pendulum-v1", "CartPole-v0")) -> str:
+    """Return the part of a page in which agents learn before one's eyes."""
+    data = html.escape(json.dumps({system: describe_learning(system) for system in systems}, ensure_ascii=False))
+    scripts = ("systems/cartpole", "systems/pendulum", "explorer", "learning", "playground")
+    return (
+        f'```{{raw}} html\n<div id="spaql-playground" data-systems="{data}">'
+        "<p>This page needs JavaScript to train agents.</p></div>\n"
+        + "".join(f'<script src="../_static/{name}.js"></script>\n' for name in scripts)
+        + "```\n"
+    )
 
 
 def action_range(names: Variables) -> list[float]:

@@ -5,33 +5,18 @@ What `results/` holds is loaded; whatever else a notebook is asked for is comput
 
 import ast
 import contextlib
-import dataclasses
-import functools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from IPython import get_ipython
 
-from spaql.paper.audit.readings import TEXT
 from spaql.paper.runs import provenance as origin
 from spaql.paper.runs.errors import Damaged
-from spaql.paper.runs.job import FRESH, Job, Record
+from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.runner import run
-from spaql.paper.runs.store import load_origin, packed_files
-from spaql.paper.studies import (
-    LONG_RUNS,
-    OTHER_SYSTEMS,
-    SEED,
-    Checkpointed,
-    Reading,
-    ReadingsStudy,
-    checkpointed_jobs,
-    make_jobs,
-    other_jobs,
-    reading_jobs,
-    scale_of,
-)
+from spaql.paper.runs.store import load_origin
+from spaql.paper.studies import is_published
 from spaql.paper.tables.results import groups_frame
 from spaql.paper.tables.table import Table
 from spaql.paper.terminal import no_parameter
@@ -86,85 +71,6 @@ def assigned_names(cell: str) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def long_jobs(system: str, xis: dict[str, float], agents: int, iterations: int, evaluations: int, seed: int,
-              rules: str = "paper", fresh: int = FRESH) -> list[Job]:  # fmt: skip
-    """Return the agents of a system's long runs: each learner with its ξ, and Random."""
-    jobs = []
-    for algorithm, xi in {"Random": 0, **xis}.items():
-        jobs += make_jobs([algorithm], [system], [xi], agents, iterations, evaluations, seed, rules, fresh, record=True)
-    return jobs
-
-
-def readings_runs(
-    stored: Mapping[str, float], plan: ReadingsStudy, evaluations: int, seed: int
-) -> dict[str, list[Job]]:
-    """Return the long runs of several readings, with as many root seeds as of each are stored."""
-    found = {}
-    for name, roots in stored.items():
-        same = dataclasses.replace(plan, roots=min(plan.roots, int(roots)), xi_readings=())
-        jobs = text_runs(plan, seed) if name == TEXT else reading_jobs(same, name, seed)
-        found[name] = [dataclasses.replace(job, evaluations=evaluations) for job in jobs]
-    return found
-
-
-def text_runs(plan: ReadingsStudy, seed: int) -> list[Job]:
-    """Return the text's own long runs on the pendulums that readings are about."""
-    systems = [Reading().system(kind) for kind in plan.kinds]
-    size = plan.agents, plan.iterations
-    return [
-        job
-        for system in systems
-        for job in long_jobs(
-            system, dict(LONG_RUNS.xis[system]), *size, LONG_RUNS.evaluations[system], seed, fresh=plan.fresh
-        )
-    ]
-
-
-def trpo_jobs(
-    system: str, agents: int, iterations: int, algorithms: Iterable[str] = ("TRPO",), fresh: int = FRESH
-) -> list[Job]:
-    """Return the agents of the baseline, with the published root seed; none if `agents` is 0."""
-    if agents == 0:
-        return []
-    return make_jobs(algorithms, [system], [0], agents, iterations, 1, SEED, fresh=fresh, record=True)
-
-
-def checkpointed(
-    plan: Checkpointed, agents: int, iterations: int, evaluations: int, seed: int, fresh: int = FRESH
-) -> list[Job]:
-    """Return the agents of a study with checkpoints, with other numbers than its own; none if `agents` is 0."""
-    if agents == 0:
-        return []
-    plan = dataclasses.replace(plan, agents=agents, iterations=iterations, evaluations=evaluations, fresh=fresh)
-    return checkpointed_jobs(plan, seed)
-
-
-def other_systems(
-    agents: int,
-    iterations: int,
-    evaluations: int,
-    looks: int,
-    trpo_agents: int,
-    trpo_tuned_agents: int,
-    seed: int,
-    fresh: int = FRESH,
-) -> list[Job]:
-    """Return the agents on other systems, with other numbers than the published ones."""
-    published = OTHER_SYSTEMS
-    plan = dataclasses.replace(
-        published,
-        agents=agents,
-        iterations=iterations,
-        tuned_iterations=published.tuned_iterations * iterations // published.iterations,
-        evaluations=evaluations,
-        looks=looks,
-        trpo_agents=trpo_agents,
-        trpo_tuned_agents=trpo_tuned_agents,
-        fresh=fresh,
-    )
-    return other_jobs(plan, seed)
-
-
 class Provenance:
     """Where the numbers of a notebook come from: one line, and a table folded away below it."""
 
@@ -186,7 +92,7 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     """Return where the numbers of a notebook come from: its closing block."""
     records = list(records)
     table = groups_frame(records)
-    scale = scale_of(record.job for record in records)
+    run_of = "the published run" if is_published(record.job for record in records) else "another run"
     commits, dates, versions, machines = set(), set(), set(), set()
     for source in stored_sources(record.job for record in records):
         commits.add(source["commit"][:10] + source["commit"][40:])
@@ -196,10 +102,10 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     wall = time.perf_counter() - STARTED
     line = f"These numbers come from {len(records):,} agents, computed on {' and '.join(sorted(dates))}."
     note = (
-        f"Scale: {scale}. Rules: {named_rules(records)}. Computed by commit {' and '.join(sorted(commits))}, on a "
-        f"machine with {' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. Every agent has its own "
-        f"streams, spawned from the root seed. This notebook took {wall:.0f} s, at commit "
-        f"{origin.provenance()['commit'][:10]}."
+        f"These are agents of {run_of}. Rules: {named_rules(records)}. Computed by commit "
+        f"{' and '.join(sorted(commits))}, on a machine with "
+        f"{' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. Every agent has its own streams, spawned "
+        f"from the root seed. This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
     )
     return Provenance(line, Table(table, "The agents of this page", name, note))
 
@@ -216,11 +122,10 @@ def named_rules(records: Iterable[Record]) -> str:
 
 def stored_sources(jobs: Iterable[Job]) -> Iterator[dict]:
     """Yield the provenance of each stored record that `gather` returned, published or not."""
-    stores, files = (origin.default_store(), origin.own_store()), functools.cache(packed_files)
     for job in jobs:
-        for store in stores:
+        for store in (origin.default_store(), origin.own_store()):
             with contextlib.suppress(FileNotFoundError, Damaged):
-                yield load_origin(store, job, files(store, job.system))
+                yield load_origin(store, job)
                 break
         else:
             raise FileNotFoundError(f"{job} is not stored")

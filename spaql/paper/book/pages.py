@@ -14,41 +14,29 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from spaql import __version__
 from spaql.algorithms import SPAQLTS
-from spaql.paper.audit import claims, judge
-from spaql.paper.audit.controls import stored_effects
-from spaql.paper.audit.findings import findings
-from spaql.paper.audit.generality import generality
-from spaql.paper.audit.repaired import samples_to_levels, searched_samples
+from spaql.paper.audit import claims
 from spaql.paper.bench import markdown
-from spaql.paper.book import conclusion, explorer, home
+from spaql.paper.book import explorer, home, numbers
 from spaql.paper.figures import domains, style
 from spaql.paper.figures.repaired import sample_curves
-from spaql.paper.frames import finals
+from spaql.paper.labels import number, plus_minus, spread
 from spaql.paper.runs import provenance
 from spaql.paper.runs import trpo_settings as baseline
 from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
-from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import LEARNERS, LONG_RUNS, TRPO_RUNS, XI_STUDY, paper_jobs
+from spaql.paper.studies import BOTH, LEARNERS, STUDIES
 from spaql.paper.tables import audit as audit_tables
+from spaql.paper.tables.download import download
 from spaql.paper.tables.results import parameter_table
-from spaql.paper.tables.table import Table, number, plus_minus, spread
+from spaql.paper.tables.table import Table
 from spaql.systems import episode_limit, make_env, title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
 
-# The two kinds of verdicts in words for those who have not read of them.
-AS_TOLD = (
-    "Run as the paper's text says",
-    "Under the reading that was chosen for its fit to the paper's Pendulum, which is no independent test of it",
-)
-
-STUDIES = {"xi": "effect of ξ", "long": "long runs", "trpo": "TRPO", "ablation": "ablation", "controls": "controls",
-           "further": "further agents", "repaired": "SPAQL-R", "variants": "variants of SPAQL-R",
-           "sb3": "SAC, PPO and DQN", "systems-xi": "ξ on other systems", "systems": "other systems"}  # fmt: skip
 
 GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it
 
@@ -62,17 +50,6 @@ DRAWINGS = {
     "domain_disjoint": "With the infinity norm balls are boxes, and half as large ones tile a box without overlapping "
     "(the paper's Figure 13).",
 }  # fmt: skip
-
-
-def stored(study: str) -> list[Record]:
-    """Return the records of one of the paper's studies, all of them."""
-    jobs = paper_jobs(study)
-    records, missing = load_stored(jobs, default_store(), repair=False)
-    if missing:
-        raise RuntimeError(
-            f"{len(missing)} agents of the study {study!r} are not stored: spaql reproduce --study {study}"
-        )
-    return [records[job] for job in jobs]
 
 
 def save_figure(figure: Figure, folder: Path, name: str, caption: str, alt: str) -> str:
@@ -122,21 +99,44 @@ def glance_table(ends: pd.DataFrame) -> Table:
 
 
 def clone_text(repository: str) -> str:
-    """Return the lines that get the repository and build the book."""
+    """Return the lines that get the repository, or go to the clone that there is, and build the book."""
+    get = f"git clone {repository} spaql && cd spaql" if repository else "cd spaql   # your clone"
     return (
-        f"```bash\ngit clone {repository or 'ADDRESS-OF-THIS-REPOSITORY'} spaql && cd spaql\n"
-        "make book                                          # this book, from the stored results\n"
+        f"```bash\n{get}\nmake book                                          # this book, from the stored results\n"
         "source .venv/bin/activate\n"
         "spaql run 02 -p agents 5 -p iterations 200         # a chapter with other parameters\n```\n"
     )
 
 
-def colab_text(repository: str) -> str:
-    """Return the cell that a notebook needs first where there is nothing but the notebook, as on Colab."""
+def bibtex(repository: str) -> str:
+    """Return the entries of the paper and of this book for a bibliography."""
+    entries = (Path(__file__).parents[3] / "book" / "references.bib").read_text(encoding="utf-8")
+    paper = entries[entries.index("@article{araujo2022") :].partition("\n}")[0] + "\n}"
+    address = f"  url = {{{repository}}},\n" if repository else ""
+    book = (
+        "@misc{spaql,\n  author = {{The spaql developers}},\n"
+        "  title = {Control with adaptive {Q}-learning, executable},\n"
+        f"  year = {{2026}},\n{address}  note = {{Version {__version__}}}\n}}"
+    )
+    return f"```bibtex\n{paper}\n{book}\n```\n"
+
+
+def elsewhere_text(repository: str) -> str:
+    """Say where the notebooks run without an installation: with an address of the repository, or in a clone."""
+    if not repository:
+        return "The notebooks run in your clone: `make lab` opens them in JupyterLab."
+    host, _, name = repository.removeprefix("https://").partition("/")
+    links = [f"[the source]({repository})"]
+    if host == "github.com":
+        links += [
+            f"[Binder](https://mybinder.org/v2/gh/{name}/HEAD)",
+            f"[Colab](https://colab.research.google.com/github/{name})",
+            f"[Codespaces](https://codespaces.new/{name})",
+        ]
     return (
-        f"```\n!git clone --depth 1 {repository or 'ADDRESS-OF-THIS-REPOSITORY'} companion\n"
-        "%pip install --quiet './companion[notebooks]'\n"
-        "%cd companion/notebooks\n```\n"
+        f"Without installing anything: {', '.join(links)}. On Colab a notebook needs this cell first:\n\n"
+        f"```\n!git clone --depth 1 {repository} companion\n"
+        "%pip install --quiet './companion[notebooks]'\n%cd companion/notebooks\n```\n"
     )
 
 
@@ -157,12 +157,12 @@ def cost_text(ends: dict[str, pd.DataFrame]) -> str:
 def studies_table(ends: dict[str, pd.DataFrame]) -> Table:
     """Return what every study consists of and what it took."""
     rows = []
-    for study, frame in ends.items():
+    for name, frame in ends.items():
         for system, group in frame.groupby("system", sort=False):
             steps = (group.steps + group.evaluation_steps).sum()
             rows.append(
                 {
-                    "study": STUDIES[study],
+                    "study": STUDIES[name].title,
                     "system": title(system),
                     "agents": f"{len(group):,}",
                     "environment steps": number(steps, 0),
@@ -189,7 +189,7 @@ def defaults_text() -> str:
 
 def trpo_settings() -> Table:
     """Return TRPO's settings on the paper's systems."""
-    limits = {system: episode_limit(make_env(system)) or 0 for system in TRPO_RUNS.systems}
+    limits = {system: episode_limit(make_env(system)) or 0 for system in BOTH}
     columns = {
         f"{algorithm}, {title(system)}": {
             name: str(value) for name, value in baseline.settings_of(algorithm, system, steps).items()
@@ -246,8 +246,8 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         Its address, if it is known.
     """
     folder = book / "drawn"
-    records = {study: stored(study) for study in STUDIES}
-    ends = {study: finals(group) for study, group in records.items()}
+    records = {name: numbers.records(name) for name in STUDIES}
+    ends = {name: numbers.agents(name) for name in STUDIES}
     brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
@@ -263,39 +263,29 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         f"{shown}: cumulative reward against all samples that an algorithm needs, with those of the rollouts that "
         "choose its agent; means over agents with 95 % intervals. The grey line is where the task counts as solved."
     )
-    judged = judge.verdicts()
-    found = findings(judged, records["long"] + records["trpo"])
-    effects = stored_effects()
-    levels = samples_to_levels(records["repaired"] + records["trpo"] + records["sb3"])
+    judged = numbers.verdicts()
     explored = explorer.read_policies(book / "explorer" / "policies.js")
     policy = home.smallest_policy(explored, GLANCE)
     return drawn | {
-        "claims_summary": f"**{judge.summary(judged, *AS_TOLD)}**",
-        "claims_in_short": f"**{judge.in_short(judged)}**",
         "claims_table": audit_tables.verdict_table(
             judged, "Every claim, and both verdicts with what we measured and its 95 % interval. In small print: the "
             "paper's number, where ours should lie (and the verdict if this were half or twice as wide), and the "
             "p-values for the claim and against it", "tab-verdicts"
         ).myst(),
+        "claims_data": download(judged, "claims", "table").data,
         "unchecked_table": audit_tables.unchecked_table(
             claims.load_unchecked(), "What the paper says and our runs cannot judge", "tab-unchecked"
         ).myst(),
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "headlines": home.as_lines(
-            home.headlines(judged, brief, policy["leaves"], effects, levels, searched_samples())
-        ),
-        "conclusion_stands": conclusion.chosen(found, conclusion.STANDS),
-        "conclusion_falls": conclusion.chosen(found, conclusion.FALLS),
-        "conclusion_sources": conclusion.sources(effects),
-        "conclusion_advice": conclusion.advice(levels, ends["repaired"], explored, generality()),
         "hero": home.hero(policy),
         "explorer_story": explorer.story(explored),
+        "playground": explorer.playground(),
+        "bibtex": bibtex(repository),
         "clone": clone_text(repository),
-        "colab": colab_text(repository),
+        "elsewhere": elsewhere_text(repository),
         "glance": glance_table(brief).myst(),
-        "glance_more": home.with_more_agents(effects),
         "glance_figure": save_figure(
             glance_figure(records["long"] + records["trpo"]), folder, "glance", caption,
             f"Curves of the reward of Random, AQL, SPAQL, SPAQL-TS and TRPO on {shown} against all samples."
@@ -305,9 +295,9 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "attestations": attestations_table().myst(),
         "bench": bench_table(),
         "defaults": defaults_text(),
-        "parameters_xi": parameter_table(XI_STUDY, "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
+        "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
         "parameters_long": parameter_table(
-            LONG_RUNS,
+            "long",
             "The long runs (the paper's Table 3; ξ from the authors' program, for five torques that of Pendulum)",
             "tab-parameters-long",
         ).myst(),

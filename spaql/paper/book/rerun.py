@@ -13,7 +13,7 @@ import pandas as pd
 
 from spaql.checks import MOST, check_integer, check_number, is_finite
 from spaql.paper.runs.provenance import repository
-from spaql.paper.studies import scale_changes
+from spaql.paper.studies import STUDIES
 from spaql.paper.terminal import did_you_mean, no_parameter
 from spaql.rules import check_rules
 
@@ -43,6 +43,8 @@ def read_value(text: str) -> Any:
         return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, SyntaxError):
         return text
+    except (RecursionError, MemoryError) as error:
+        raise Refused(f"the value {text[:20]}… is nested too deeply: give a number, a text or a list") from error
 
 
 def find_notebook(name: str) -> Path:
@@ -143,10 +145,10 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
     if study is None:
         raise Refused(f"{path.name} says no study in its metadata, so that no scale is known for it: leave --scale out")
     changed = {
-        prefix + name: value for prefix, other in OTHERS.items() for name, value in scale_changes(other, scale).items()
+        prefix + name: value for prefix, other in OTHERS.items() for name, value in STUDIES[other].scales[scale].items()
     }
     changed |= {
-        name: list(value) if isinstance(value, tuple) else value for name, value in scale_changes(study, scale).items()
+        name: list(value) if isinstance(value, tuple) else value for name, value in STUDIES[study].scales[scale].items()
     }
     return {name: value for name, value in changed.items() if name in declared}
 

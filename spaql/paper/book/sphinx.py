@@ -1,9 +1,9 @@
 """The Sphinx extension of the book."""
 
 import html
-import json
 import re
 import shutil
+import subprocess
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,32 @@ from typing import Any
 from docutils import nodes
 
 from spaql.paper.book.icons import write_icons
-from spaql.paper.book.links import notebook_in_roles
+from spaql.paper.book.links import chapter, public_address
+from spaql.paper.book.numbers import shown
 from spaql.paper.book.pages import PICTURE, substitutions
 from spaql.paper.book.search import write_search
+from spaql.paper.runs.provenance import repository
 from spaql.paper.tables.table import unbroken
 
 
 def fill(app: Any, config: Any) -> None:
     """Give Sphinx the substitutions before it reads the pages."""
+    config.spaql_repository = config.spaql_repository or remote_address()
     config.myst_substitutions = substitutions(Path(app.srcdir) / "book", config.spaql_repository)
 
 
+def remote_address() -> str:
+    """Return the address of the repository that this clone comes from, if anybody can open it."""
+    command = ["git", "remote", "get-url", "origin"]
+    try:
+        found = subprocess.run(command, cwd=repository() or None, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return public_address(found.stdout.strip())
+
+
 def link_repository(app: Any, config: Any) -> None:
-    """Show the buttons that need the repository's address, if _config.yml has it; Colab reads from GitHub alone."""
+    """Show the buttons that need the repository's address, if it has one; Colab reads from GitHub alone."""
     address = config.spaql_repository
     if address:
         colab = {"colab_url": "https://colab.research.google.com"} if address.startswith("https://github.com/") else {}
@@ -36,30 +49,10 @@ def link_repository(app: Any, config: Any) -> None:
         }
 
 
-def prepare_notebook(app: Any, docname: str, source: list[str]) -> None:
-    """Give Sphinx the notebooks with its own roles in place of their plain links, and folded code that has a name."""
-    if app.env.doc2path(docname).endswith(".ipynb"):
-        source[0] = name_code(notebook_in_roles(source[0]))
-
-
-def name_code(text: str) -> str:
-    """Return a notebook whose folded code says what it makes: this figure, this table, these sentences, or the runs."""
-    notebook = json.loads(text)
-    for cell in notebook["cells"]:
-        if "hide-input" not in cell["metadata"].get("tags", []):
-            continue
-        shown = "".join("".join(output.get("data", {}).get("text/markdown", "")) for output in cell["outputs"])
-        settings = cell["metadata"].setdefault("mystnb", {})
-        if "figure" in settings:
-            made = "this figure"
-        elif "{table}" in shown:
-            made = "this table"
-        elif shown and "import " not in "".join(cell["source"]):
-            made = "these sentences"
-        else:
-            made = "what follows"
-        settings |= {"code_prompt_show": f"The code of {made}", "code_prompt_hide": f"Hide the code of {made}"}
-    return json.dumps(notebook, ensure_ascii=False)
+def prepare_page(app: Any, docname: str, source: list[str]) -> None:
+    """Give Sphinx pages without the names of their numbers, and notebooks as chapters."""
+    is_notebook = app.env.doc2path(docname).endswith(".ipynb")
+    source[0] = chapter(source[0], docname) if is_notebook else shown(source[0])
 
 
 WHOLE = re.compile(r"(SPAQL-(?:TS|R)\b|\b\d{4}-\d\d-\d\d\b)")  # names and dates that stay on one line
@@ -150,7 +143,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("spaql_repository", "", "html")
     app.connect("config-inited", fill)
     app.connect("config-inited", link_repository)
-    app.connect("source-read", prepare_notebook)
+    app.connect("source-read", prepare_page)
     app.connect("doctree-resolved", bind_text)
     app.connect("html-page-context", drop_thebe, priority=900)
     app.connect("html-page-context", describe_page)

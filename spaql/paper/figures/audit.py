@@ -15,10 +15,9 @@ from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.comparison import COUNTED
 from spaql.paper.audit.judge import EQUALITIES, ORDERS
 from spaql.paper.figures.readings import COLOURS
-from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure, present
-from spaql.paper.labels import STYLES, system_name, variant
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
+from spaql.paper.labels import STYLES, number, present, system_name, variant
 from spaql.paper.studies import LEARNERS, SWITCHES
-from spaql.paper.tables.table import number
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -41,17 +40,16 @@ HYPOTHESES = {  # torque, starts: colour, marker
 
 
 def forest(frame: pd.DataFrame) -> Figure:
-    """Show the orders and equalities of the paper's tables, where a mark's place is what its verdict rests on.
+    """Show the orders and equalities of the paper's tables: the place of a mark decides its verdict.
 
     Above are orders, as shares of the difference that the paper's tables give: what is right of zero holds.  Below are
     equalities, in units of the margin: what is inside holds, and what differs leaves out zero.  Filled marks are the
-    text's experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.  A claim's
-    name stands above its marks, so that a phone has room for both.
+    text's experiment, hollow ones the reading that fits best where it is another; both have 95 % intervals.
     """
     known = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
     orders, equal = known[known.kind.isin(ORDERS)], known[known.kind.isin(EQUALITIES)]
     figure, grid = new_figure(
-        2, height=0.19 * (len(orders) + len(equal)) + 0.8,
+        2, height=0.15 * (len(orders) + len(equal)) + 0.8,
         gridspec_kw={"height_ratios": [max(1, len(orders)), max(1, len(equal))]},
     )  # fmt: skip
     panels = (
@@ -60,17 +58,15 @@ def forest(frame: pd.DataFrame) -> Figure:
          "distance, the margin is 1"),
     )  # fmt: skip
     for axes, rows, name, columns, unit, words in panels:
-        across = axes.get_yaxis_transform()
         for place, (at, row) in enumerate(rows.iterrows()):
-            axes.text(0.005, place - 0.28, claim_label(row.statement), transform=across, va="center", fontsize=FONT,
-                      bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.6})  # fmt: skip
             axes.axhline(place - 0.5, color="#bbbbbb", linewidth=0.8, zorder=0.5)
-            for before, shift, filled in (("", 0.06, True), ("run_", 0.26, False)):
+            for before, shift, filled in (("", -0.14, True), ("run_", 0.18, False)):
                 if not np.isnan(row[f"{before}ours"]) and not (before and row.run_ours == row.ours):
                     shown = Interval(*(row[f"{before}{column}"] / unit[at] for column in columns))
                     draw_claim(axes, shown, place + shift, row[f"{before}verdict"], filled)
         axes.axvline(0, color="#555555", linewidth=1, zorder=1)
-        axes.set(ylim=(len(rows) - 0.4, -0.6), yticks=[], xlabel=words)
+        axes.set_yticks(range(len(rows)), [claim_label(statement) for statement in rows.statement], fontsize=FONT)
+        axes.set(ylim=(len(rows) - 0.5, -0.5), xlabel=words)
         axes.spines["left"].set_visible(False)
         axes.grid(visible=False, axis="y")
         name_panel(axes, name)
@@ -142,7 +138,7 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
     half = (rows.high - rows.low) / 2
     rows = rows.assign(distance=(rows.difference / half.where(half > 0)).fillna(0.0))
     systems, rules = list(dict.fromkeys(rows.system)), [rule for rule in SWITCHES if rule in set(rows.rule)]
-    figure, grid = new_figure(1, len(systems), height=0.45 * len(rules) + 0.9, sharey=True)
+    figure, grid = new_figure(1, len(systems), height=0.55 * len(rules) + 0.9, sharey=True)
     for axes, system in zip(grid[0], systems, strict=True):
         here = rows[rows.system == system]
         here = here.assign(text=in_cells(here))
@@ -152,7 +148,7 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
             for name in ("distance", "text", "p_holm")
         )
         sns.heatmap(distance, annot=text.fillna(""), fmt="", cmap=COLOURS, vmin=-FAR, vmax=FAR, cbar=False, ax=axes,
-                    linewidths=1, linecolor="white", annot_kws={"fontsize": 7.5, "color": "black"})  # fmt: skip
+                    linewidths=1, linecolor="white", annot_kws={"fontsize": 8.5, "color": "black"})  # fmt: skip
         for label, significant in zip(axes.texts, (p < 0.05).to_numpy()[text.notna().to_numpy()], strict=True):
             label.set_fontweight("bold" if significant else "normal")
         axes.set(xlabel="", ylabel="")

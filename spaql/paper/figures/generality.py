@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.figure import Figure
 
-from spaql.paper.audit.groups import EQUAL
 from spaql.paper.figures.repaired import curve_by_samples
 from spaql.paper.figures.style import legend_above, new_figure
 from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Record
+from spaql.paper.runs.outcomes import EQUAL
 from spaql.systems import solved_at
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -103,4 +104,38 @@ def calibration(frame: pd.DataFrame) -> Figure:
         axes.set_xlabel("estimate Q")
     for axes, system in zip(grid[:, 0], systems, strict=True):
         axes.set_ylabel(title(system).replace(", ", ",\n", 1) + "\nreturn")
+    return figure
+
+
+REGRETS = {  # whose regret is drawn, and how
+    "AQL": STYLES["AQL"],
+    "SPAQL": STYLES["SPAQL"],
+    "SPAQL, last kept": LAST,
+    "zero at the end": replace(STYLES["SPAQL-R"], line="-"),
+}
+
+
+def regret(frame: pd.DataFrame) -> Figure:
+    """Show the regret of the greedy policies so far against training episodes, beside the line of the myopic policy.
+
+    Parameters
+    ----------
+    frame
+        Rows of `foresight.json` on the two-step process.
+    """
+    drawn = frame[frame.regret.notna()]
+    systems = list(dict.fromkeys(drawn.system))
+    figure, grid = new_figure(1, len(systems), height=3.0, sharey=True)
+    for axes, system in zip(grid[0], systems, strict=True):
+        for _, row in drawn[(drawn.system == system) & drawn.method.isin(list(REGRETS))].iterrows():
+            style, mean, half = REGRETS[row.method], np.array(row.regret), np.array(row.half)
+            axes.plot(row.iteration, mean, color=style.colour, linestyle=style.line, label=row.method)
+            axes.fill_between(row.iteration, mean - half, mean + half, color=style.colour, alpha=0.2, linewidth=0)
+        last = row.iteration[-1]
+        axes.plot([0, last], [0, last * (row.best - row.myopic)], color="#333333", linewidth=0.8, zorder=1,
+                  linestyle=(0, (1, 2)), label="myopic, as proved")  # fmt: skip
+        axes.set(xlabel="training episodes")
+        name_panel(axes, title(system))
+    grid[0, 0].set_ylabel("regret so far")
+    legend_above(figure, grid[0, 0])
     return figure

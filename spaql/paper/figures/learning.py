@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from spaql.paper.audit.groups import BATCH, before_update
+from spaql.paper.audit.claims import paper_results
 from spaql.paper.figures.style import (
     BAND,
     FAINT,
@@ -20,15 +20,13 @@ from spaql.paper.figures.style import (
     name_panel,
     new_figure,
     paper_ends,
-    present,
-    thin,
 )
-from spaql.paper.labels import STYLES, axis_label
+from spaql.paper.labels import STYLES, axis_label, number, present, thin
 from spaql.paper.runs.job import Record
+from spaql.paper.runs.outcomes import BATCH, before_update
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.statistics import performance_profile
 from spaql.paper.studies import LEARNERS
-from spaql.paper.tables.table import number
 from spaql.policies.tree import variables_of
 from spaql.systems import Variable, episode_limit, make_env, system_of, title
 
@@ -99,8 +97,27 @@ def draw_xi(axes: Axes, learners: pd.DataFrame) -> None:
     axes.set(ylabel="cumulative reward", xlabel="ξ (not to scale)")
 
 
+def draw_paper(axes: Axes, system: str, names: Iterable[str], column: str, last: float) -> None:
+    """Draw what the paper prints for the end of training into a panel of curves: a dashed line with its interval."""
+    paper = paper_results().get(system, {})
+    for name in names:
+        if column in paper.get(name, {}):
+            (value, half), colour = paper[name][column], STYLES[name].colour
+            x = np.array([0.72, 1.03]) * last
+            axes.fill_between(x, value - half, value + half, color=colour, alpha=0.25, linewidth=0, zorder=2)
+            axes.plot(x, [value, value], color=colour, linestyle=(0, (3, 2)), linewidth=1.1, zorder=4)
+            axes.plot(x[1:], [value], color=colour, marker="D", markersize=4, zorder=5)
+    if paper_results().get(system):
+        axes.plot(
+            [], [], color="#444444", linestyle=(0, (3, 2)), marker="D", markersize=4, label="the paper's end value"
+        )
+
+
 def learning_curves(histories: pd.DataFrame) -> Figure:
-    """Show rewards and arms against training iterations, means with the paper's interval (Figures 2, 4 and 7)."""
+    """Show rewards and arms against training iterations, means with the paper's interval (Figures 2, 4 and 7).
+
+    Dashed lines at the end are the paper's own values, of a system that its tables have.
+    """
     figure, grid = new_figure(2, height=2.5, sharex=True)
     top, bottom = grid[:, 0]
     for name in present(histories):
@@ -109,6 +126,9 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
         curve(top, name, x, rewards)
         if name != "Random":
             curve(bottom, name, x, by_agent(histories, name, "arms"))
+    (system,) = histories.system.unique()
+    for axes, column in ((top, "rewards"), (bottom, "arms")):
+        draw_paper(axes, system, present(histories), column, x[-1])
     top.set_ylabel("cumulative reward")
     bottom.set(ylabel="arms", xlabel="training iteration", yscale="log")
     legend_above(figure, top)
@@ -174,7 +194,7 @@ def episodes(records: Mapping[str, Record]) -> Figure:
         if variable.period:
             tick_turns(axes, variable.period)
     label_column(grid[:, 0], axis_label(variable))
-    label_column(grid[:, 1], axis_label(system.action))
+    label_column(grid[:, 1], axis_label(system.actions[0]))
     for axes in grid[-1]:
         axes.set_xlabel("time step t")
     return figure

@@ -11,11 +11,10 @@ from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.audit.repaired import AHEAD, LEVELS, at_samples, samples_behind
 from spaql.paper.figures.learning import curve
-from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure, present
-from spaql.paper.labels import OTHERS, STYLES
+from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure
+from spaql.paper.labels import OTHERS, STYLES, listed, present
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import SB3
-from spaql.paper.tables.table import listed
 from spaql.systems import title
 
 ENLARGED = {"Pendulum-v1": (-300, -130), "CartPole-v0": (190, 200)}  # where the best end

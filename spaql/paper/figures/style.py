@@ -4,7 +4,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -89,14 +88,3 @@ def legend_above(figure: Figure, *panels: Axes) -> None:
     columns = min(len(found), 2 if widest > 18 else 3 if len(found) > 4 else 4)
     figure.legend(found.values(), found, loc="outside upper center", ncols=columns, frameon=False, handlelength=2.6,
                   fontsize=FONT)  # fmt: skip
-
-
-def present(frame: pd.DataFrame) -> list[str]:
-    """Return the algorithms of a frame, in the order every figure has them in."""
-    there = set(frame.algorithm.unique())
-    return [name for name in STYLES if name in there]
-
-
-def thin(count: int, points: int = 160) -> np.ndarray:
-    """Return which of many points of a curve to draw: the first ones, the last one, and evenly in between."""
-    return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spaql.paper.runs import provenance
+from spaql.paper.runs.errors import Damaged
 
 
 def load_attestations(store: Path) -> list[dict[str, Any]]:
@@ -16,7 +17,16 @@ def load_attestations(store: Path) -> list[dict[str, Any]]:
     path = Path(store) / "attestations.jsonl"
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    try:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        sound = all(isinstance(entry["families"], dict) and isinstance(entry["numerics"], dict) for entry in found)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        sound = False
+    if not sound:
+        raise Damaged(
+            f"{path} is no log of attestations: take it from the repository again (git checkout -- {path.name})"
+        )
+    return found
 
 
 def attest(store: Path, families: dict[str, dict[str, Any]]) -> dict[str, Any]:

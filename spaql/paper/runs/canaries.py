@@ -17,7 +17,9 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
-from spaql.paper.runs.job import Job, Record, make_agent
+from spaql.paper.runs.algorithms import make_agent
+from spaql.paper.runs.errors import Damaged
+from spaql.paper.runs.job import Job, Record
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
@@ -164,7 +166,7 @@ def trpo_canaries() -> dict[str, Callable[[], str]]:
     ]
 
     def run(job: Job) -> str:
-        return record_digest(trpo.compute_trpo(job))
+        return record_digest(trpo.compute(job))
 
     return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
 
@@ -188,7 +190,20 @@ def kinds_here() -> list[str]:
 def load_all(store: Path) -> dict[str, Any]:
     """Return the stored canaries of every kind and key, and the versions of the numbers that they are of."""
     path = Path(store) / "canaries.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"numerics": {}}
+    if not path.is_file():
+        return {"numerics": {}}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = [found[kind] for kind in found["numerics"]]
+        sound = all(isinstance(digests, dict) for kind in known for digests in [kind, *kind.values()])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        sound = False
+    if not sound:
+        raise Damaged(
+            f"{path} holds no canaries: take it from the repository again, or move it away, and "
+            "spaql verify --record writes it anew"
+        )
+    return found
 
 
 def known_canaries(store: Path, kind: str) -> dict[str, str] | None:

@@ -50,9 +50,11 @@ def connect(scheduler: str) -> Any:
         raise ImportError("a cluster needs the package distributed: pip install 'spaql[cluster]'") from error
     try:
         return distributed.Client(scheduler, timeout=PATIENCE)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        certificates = "; tls:// needs certificates, which Dask's configuration names" if "tls://" in scheduler else ""
         raise ConnectionError(
             f"there is no Dask scheduler at {scheduler}: start one (dask scheduler), or give the address that it shows"
+            f"{certificates}"
         ) from error
 
 

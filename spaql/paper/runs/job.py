@@ -3,27 +3,15 @@
 import dataclasses
 import hashlib
 import json
-import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.agent import Agent
-from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
-from spaql.rules import HISTORY, RULES, Rules
-from spaql.systems import make_env
+from spaql.rules import RULES, Rules
 
-ALGORITHMS: dict[str, Callable[..., Agent]] = {
-    "Random": Random,
-    "AQL": AQL,
-    "SPAQL": SPAQL,
-    "SPAQL-TS": SPAQLTS,
-    "SPAQL-R": SPAQLR,
-}
-WITHOUT_XI = ("Random", "SPAQL-R")
-
+SEED = 2020  # the root seed of the paper's runs
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
 
 
@@ -72,9 +60,8 @@ class Job:
     @classmethod
     def parse(cls, named: dict[str, Any]) -> "Job":
         """Return the job of fields by name."""
-        given = named.get("parameters") or {}
-        given = json.loads(given) if isinstance(given, str) else given
-        return cls(**named | {"rules": Rules(**named.get("rules", {})), "parameters": frozen(given)})
+        parameters = frozen(named.get("parameters", {}))
+        return cls(**named | {"rules": Rules(**named.get("rules", {})), "parameters": parameters})
 
     def group(self) -> "Job":
         """Return the first job of those that differ from this one in their agent alone."""
@@ -90,18 +77,41 @@ def frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((name, fixed(value)) for name, value in parameters.items()))
 
 
+class History(np.ndarray):
+    """A history of which only some columns are stored, or only its end."""
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a column or a row; of a column that is not stored say how to get it."""
+        if isinstance(key, str) and key not in (self.dtype.names or ()):
+            kept = ", ".join(self.dtype.names or ())
+            raise LookupError(
+                f"{key!r} of this agent's history is not stored, only {kept}: run([job], store=None) computes it again"
+            )
+        found = super().__getitem__(key)
+        return np.asarray(found) if isinstance(key, str) else found
+
+
 class Record(NamedTuple):
-    """What an agent produced."""
+    """What an agent produced, or what is stored of it."""
 
     job: Job
-    history: np.ndarray  # one entry per iteration, see `Agent.history`
+    history: np.ndarray  # one entry per iteration, see `Agent.history`; if stored without it, one for how it ended
     fresh: np.ndarray  # mean and standard deviation of the rewards of fresh episodes under the policy kept
     rewards: np.ndarray  # of each of those episodes, if the job records
     episode: dict[str, np.ndarray]  # states, actions and rewards of one more, if the job records
     wall: float  # seconds it took
+    row: Mapping[str, float] | None = None  # of the table of agents, if it comes from there: see `outcomes.outcome`
+    whole: str = ""  # the digest of all that was computed, if only a part of it is stored
+
+    @property
+    def only_end(self) -> bool:
+        """Whether of the training only its end is kept."""
+        return self.job.brief or (self.row is not None and len(self.history) < self.row["rows"])
 
     def digest(self) -> str:
         """Return a hash of the job and the numbers: two runs agree bit for bit if and only if their digests do."""
+        if self.whole:
+            return self.whole
         digest = hashlib.sha256(self.job.identity().encode())
         for array in (self.history, self.fresh, self.rewards, *(self.episode[key] for key in sorted(self.episode))):
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
@@ -123,65 +133,6 @@ def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     return learning, evaluation
 
 
-def make_agent(algorithm: str, system: str, xi: float, **parameters: Any) -> Agent:
-    """Return an untrained agent of an algorithm, by its name; some have no ξ."""
-    own = {} if algorithm in WITHOUT_XI else {"xi": xi}
-    return ALGORITHMS[algorithm](system, **own, **parameters)
-
-
-def untrained(job: Job) -> Agent:
-    """Return the agent of a job before it learns."""
-    learning, _ = seeds(job)
-    env_seed = int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])
-    shared = env_seed if job.starts == "shared" else None
-    others = dict(job.parameters)
-    return make_agent(job.algorithm, job.system, job.xi, rules=job.rules, seed=learning, env_seed=shared, **others)
-
-
-def compute(job: Job) -> Record:
-    """Train and evaluate an agent."""
-    before = time.perf_counter()
-    _, evaluation = seeds(job)
-    agent = untrained(job).learn(job.iterations, job.evaluations)
-    replay, recording = evaluation.spawn(2)
-    rewards = agent.evaluate(job.fresh, seed=replay)
-    return Record(
-        job=job,
-        history=history_of(agent, job.brief),
-        fresh=np.array([rewards.mean(), rewards.std()]),
-        rewards=rewards.astype(np.float32) if job.record else np.zeros(0, np.float32),
-        episode=record_episode(agent, job.system, recording) if job.record else {},
-        wall=time.perf_counter() - before,
-    )
-
-
-def history_of(agent: Agent, brief: bool) -> np.ndarray:
-    """Return an agent's history, or one entry for all of it: how the training ended, and the samples it took."""
-    history = np.asarray(agent.history, HISTORY)
-    if not brief:
-        return history
-    last = history[-1:].copy()
-    for name in ("steps", "evaluation_steps"):
-        last[name] = history[name].sum()
-    return last
-
-
-def record_episode(agent: Any, system: str, seed: np.random.SeedSequence) -> dict[str, np.ndarray]:
-    """Return the states (the system's own variables), actions and rewards of an episode under the agent's policy."""
-    env = make_env(system)
-    observation, _ = env.reset(seed=int(seed.generate_state(1)[0]))
-    states: list[np.ndarray] = [env.unwrapped.state]
-    actions: list[np.ndarray] = []
-    rewards: list[float] = []
-    state: Any = None
-    over = False
-    while not over:
-        start = np.array([not actions])
-        action, state = agent.predict(observation, state=state, episode_start=start)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        over = terminated or truncated
-        states.append(env.unwrapped.state)
-        actions.append(np.ravel(action))
-        rewards.append(reward)
-    found = {"states": states, "actions": np.array(actions)[:, 0], "rewards": rewards}
-    return {name: np.array(numbers, float) for name, numbers in found.items()}
+def seed_of_group(job: Job) -> int:
+    """Return a seed that all agents of a group share, for starts that they share."""
+    return int(np.random.SeedSequence(job.seed, spawn_key=(cell_of(job),)).generate_state(1)[0])

@@ -83,7 +83,7 @@ def network_of(agent: Any) -> Network:
 
 
 def train_network(job: Job) -> tuple[Network, np.ndarray]:
-    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute_trpo`."""
+    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
     from spaql.paper.runs import trpo
 
     agent, returns = trpo.train_trpo(job)
@@ -98,7 +98,7 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
     Parameters
     ----------
     job
-        The agent, one of `studies.paper_jobs("trpo")`.  One per system and algorithm is stored; for another train
+        The agent, one of `studies.study("trpo")`.  One per system and algorithm is stored; for another train
         without a store.
     store
         The folder of stored results; the repository's if not given, none if None.  If it has the agent's record, the
@@ -107,7 +107,7 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
 
     Examples
     --------
-    >>> records = run(job for job in paper_jobs("trpo") if job.algorithm == "TRPO" and job.system == "CartPole-v0")
+    >>> records = run(job for job in study("trpo") if job.algorithm == "TRPO" and job.system == "CartPole-v0")
     >>> trpo_network(best(records).job).weights
     1282
     """

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from spaql.compiling import entry
+from spaql.paper.runs.algorithms import ALGORITHMS
 from spaql.paper.runs.job import Job
 from spaql.systems.arithmetic import power, power32
 
-TRPO = ("TRPO", "TRPO tuned")  # the algorithms of spaql.paper.runs.trpo, which is not imported unless needed
-SB3 = ("SAC", "DQN", "PPO")  # those of spaql.paper.runs.sb3
-NETWORKS = (*TRPO, *SB3)  # all that torch computes, which share a version of the numbers
+TRPO = ("TRPO", "TRPO tuned")
+SB3 = ("SAC", "DQN", "PPO")
 
 # Versions of the numbers that the code computes.  They are raised by hand when numbers are meant to change, and nothing
 # else makes a stored record stale; the canaries tell when numbers change that were not meant to.
@@ -50,7 +50,7 @@ def own_store() -> Path:
 
 def family(job: Job) -> str:
     """Return which of the versions of the numbers is a job's."""
-    return "trpo" if job.algorithm in NETWORKS else "spaql"
+    return ALGORITHMS[job.algorithm].family
 
 
 def numerics(job: Job) -> int:

@@ -3,12 +3,12 @@
 import dataclasses
 import errno
 import functools
-import importlib.util
 import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from spaql import archive
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
-from spaql.paper.runs.checkpoints import compute_checkpoints
+from spaql.paper.runs.algorithms import ALGORITHMS, compute
 from spaql.paper.runs.cluster import on_cluster
 from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
-from spaql.paper.runs.job import FRESH, Job, Record, compute
+from spaql.paper.runs.grid import make_jobs
+from spaql.paper.runs.job import FRESH, SEED, Job, Record
 from spaql.paper.runs.processes import in_processes
-from spaql.paper.runs.repaired_settings import REPAIRED
-from spaql.paper.runs.store import load_record, read_packed, record_path, save_record, set_aside
-from spaql.paper.studies import SEED, make_jobs
+from spaql.paper.runs.store import load_record, record_path, save_record, set_aside
+from spaql.paper.runs.table import read_jobs
 from spaql.progress import progress
 from spaql.rules import Rules
 from spaql.systems import compiled_world, make_env, space_of
@@ -111,7 +111,7 @@ def run(
     Parameters
     ----------
     jobs
-        The agents, see `make_jobs` and `paper_jobs`.
+        The agents, see `make_jobs` and `studies.study`.
     workers
         Threads on this machine; all cores if not given.
     scheduler
@@ -156,16 +156,12 @@ def run(
 
 def refuse_without_torch(missing: list[Job]) -> None:
     """Raise an error if some of these agents have networks and nothing can train them, before any other is computed."""
-    names = sorted({job.algorithm for job in missing} & set(provenance.NETWORKS))
-    if names and not all(map(importlib.util.find_spec, ("torch", "sb3_contrib"))):
+    names = sorted({job.algorithm for job in missing if not all(map(find_spec, ALGORITHMS[job.algorithm].needs))})
+    if names:
         raise ImportError(
             f"{' and '.join(names)} with these parameters are not stored, and training them needs sb3-contrib and "
             "torch (pip install 'spaql[trpo]'; the README says how to do without CUDA).  Nothing was computed"
         )
-
-
-# Seconds that an iteration of TRPO took where the stored agents were computed, with its share of the evaluation.
-TRPO_SECONDS = {"TRPO": 0.9, "TRPO tuned": 3.9}
 
 
 def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None:
@@ -173,8 +169,8 @@ def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None
 
     Any parameter that differs from the published ones, even `fresh`, makes other agents, which are not stored.
     """
-    agents = [job for job in missing if job.algorithm in provenance.TRPO]
-    seconds = sum(TRPO_SECONDS[job.algorithm] * job.iterations for job in agents)
+    agents = [job for job in missing if ALGORITHMS[job.algorithm].seconds]
+    seconds = sum(ALGORITHMS[job.algorithm].seconds * job.iterations for job in agents)
     if seconds < 60:
         return
     each = seconds / len(agents) / 60
@@ -187,7 +183,7 @@ def say_if_long(missing: list[Job], workers: int, scheduler: str | None) -> None
 
 def effort(job: Job) -> int:
     """Return about how many episodes an agent plays; one of TRPO's costs as much as many of the others'."""
-    if job.algorithm in provenance.NETWORKS:
+    if not ALGORITHMS[job.algorithm].compiled:
         return 20_000 * job.iterations
     return job.iterations * (job.evaluations + 1) + job.fresh
 
@@ -196,7 +192,7 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
     """Return what is stored of these agents and which of them are missing; say what no longer matches.
 
     Damaged files of single agents are set aside if they are to be computed again (`repair`), otherwise left alone.  A
-    damaged Parquet file is an error: it is better taken from the repository again than computed.
+    damaged table is an error: it is better taken from the repository again than computed.
     """
     wanted = list(dict.fromkeys(jobs))
     if store is None:
@@ -204,11 +200,11 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
     records: dict[Job, Record] = {}
     missing: list[Job] = []
     stale: Counter[tuple[str, str]] = Counter()
-    packed = read_packed(store, wanted)
+    packed = read_jobs(store, wanted)
     if store.exists() and not store.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(store))
     lost = [job for job in wanted if job not in packed and not record_path(store, job).exists()]
-    packed |= read_packed(store, lost)  # they may have been packed meanwhile
+    packed |= read_jobs(store, lost)  # they may have been packed meanwhile
     absent = set(lost) - packed.keys()
     for job in wanted:
         if job in absent:
@@ -234,30 +230,12 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
 
 def compute_here(job: Job) -> tuple[Record, dict]:
     """Compute a record; return it with its origin."""
-    if job.algorithm in provenance.TRPO:
-        from spaql.paper.runs import trpo
-
-        record = trpo.compute_trpo(job)
-    elif job.algorithm in provenance.SB3:
-        from spaql.paper.runs import sb3
-
-        record = sb3.compute_sb3(job)
-    elif job.algorithm in REPAIRED or job.looks:
-        record = compute_checkpoints(job)
-    else:
-        try:
-            record = compute(job)
-        except gym.error.UnregisteredEnv as error:
-            raise ValueError(
-                f"a process of its own does not know {job.system!r}: name it with the module that registers it, "
-                f"'module:{job.system}'"
-            ) from error
-    return record, provenance.origin_of(job)
+    return compute(job), provenance.origin_of(job)
 
 
 def on_threads(job: Job) -> bool:
     """Return whether an agent's work is machine code, which leaves Python's lock alone, so that threads suffice."""
-    return job.algorithm not in provenance.NETWORKS and is_compiled(job.system)
+    return ALGORITHMS[job.algorithm].compiled and is_compiled(job.system)
 
 
 @functools.cache

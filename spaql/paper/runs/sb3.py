@@ -17,6 +17,7 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("SAC, PPO and DQN need stable-baselines3 and torch: pip install 'spaql[trpo]'") from error
 
@@ -42,11 +43,20 @@ class Checkpoints(BaseCallback):
     def look(self) -> np.ndarray:
         """Return the returns of fresh episodes under the deterministic policy, and write down their mean."""
         seed = int(self.words[len(self.means)]) % 2**31
-        env = CompiledVecEnv(self.job.system, min(self.job.evaluations, 100), seed)
-        rewards, _ = evaluate_policy(self.model, env, self.job.evaluations, True, return_episode_rewards=True)
+        rewards = play(self.model, self.job.system, self.job.evaluations, seed)
         self.means.append(float(np.mean(rewards)))
         self.samples.append(self.num_timesteps)
-        return np.array(rewards)
+        return rewards
+
+
+def play(agent: BaseAlgorithm, system: str, episodes: int, seed: int) -> np.ndarray:
+    """Return the returns of fresh episodes under the deterministic policy as it is now."""
+    env: VecEnv = CompiledVecEnv(system, min(episodes, 100), seed)
+    if (trained_on := agent.get_vec_normalize_env()) is not None:
+        env = VecNormalize(env, training=False, norm_reward=False)
+        env.obs_rms = trained_on.obs_rms
+    rewards, _ = evaluate_policy(agent, env, episodes, True, return_episode_rewards=True)
+    return np.array(rewards)
 
 
 def schedule(setting: Any) -> Any:
@@ -63,13 +73,16 @@ def make_sb3(job: Job) -> BaseAlgorithm:
     env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
     env = CompiledVecEnv(job.system, settings.pop("n_envs", 1), env_seed)
     torch.set_num_threads(1)
-    agent = CLASSES[job.algorithm]("MlpPolicy", env, seed=agent_seed, device="cpu", **settings)
+    seen: VecEnv = env
+    if settings.pop("normalize", False):
+        seen = VecNormalize(env, gamma=settings["gamma"])  # as rl-baselines3-zoo does
+    agent = CLASSES[job.algorithm]("MlpPolicy", seen, seed=agent_seed, device="cpu", **settings)
     env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
     return agent
 
 
-def compute_sb3(job: Job) -> Record:
-    """Train an agent, with fresh episodes at every checkpoint: the counterpart of `checkpoints.compute_checkpoints`."""
+def compute(job: Job) -> Record:
+    """Train an agent, with fresh episodes at every checkpoint: the counterpart of `training.compute`."""
     before = time.perf_counter()
     evaluation, last = seeds(job)[1].spawn(2)
     agent = make_sb3(job)
@@ -79,8 +92,7 @@ def compute_sb3(job: Job) -> Record:
     history = np.zeros(job.iterations, HISTORY)
     history["rewards"] = history["evaluations"] = looks.means
     history["steps"] = np.diff(looks.samples, prepend=0)
-    env = CompiledVecEnv(job.system, min(job.fresh, 100), int(last.generate_state(1)[0]) % 2**31)
-    fresh, _ = evaluate_policy(agent, env, job.fresh, True, return_episode_rewards=True)
+    fresh = play(agent, job.system, job.fresh, int(last.generate_state(1)[0]) % 2**31)
     return Record(
         job=job,
         history=history,

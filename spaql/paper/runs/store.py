@@ -1,15 +1,13 @@
-"""Records on disk: published ones packed in Parquet files, those of work in progress in one .npz file per agent.
+"""Records on disk: published ones in the table of agents, those of work in progress in one .npz file per agent.
 
 A stored record holds the numbers, their digest and where they come from.  What is stored and has the numerics version
-of this code is loaded; anything else is stale; a damaged .npz file is set aside, and a damaged Parquet file is an error
-that says what to do.  `spaql pack` puts finished .npz files into the Parquet files.
+of this code is loaded; anything else is stale; a damaged .npz file is set aside, and a damaged table is an error that
+says what to do.  `spaql pack` puts finished .npz files into the table.
 """
 
 import contextlib
 import datetime
 import hashlib
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +15,14 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.paper.runs import parquet
+from spaql.paper.runs import table
 from spaql.paper.runs.errors import Damaged, Stale
 from spaql.paper.runs.job import Job, Record
-from spaql.paper.runs.parquet import Stored
 from spaql.paper.runs.provenance import numerics, origin_of
+from spaql.paper.runs.table import Stored, short_name
 from spaql.rules import COLUMNS, HISTORY, RULES
 
 FORMAT, VERSION = "stored record", 2
-
-
-def short_name(system: str) -> str:
-    """Return the name of a system without its namespace, as folders and files have it."""
-    return system.rpartition("/")[2].replace(":", "-")
 
 
 def record_path(store: Path, job: Job) -> Path:
@@ -38,11 +31,6 @@ def record_path(store: Path, job: Job) -> Path:
     every = hashlib.sha256(job.group().identity().encode()).hexdigest()[:8]
     folder = f"xi{job.xi:g}_K{job.iterations}_N{job.evaluations}_{rules}_{every}"
     return Path(store) / short_name(job.system) / job.algorithm / folder / f"{job.agent:03d}.npz"
-
-
-def packed_files(store: Path, system: str) -> list[Path]:
-    """Return the Parquet files that may hold agents of a system."""
-    return sorted(Path(store).glob(f"*/{short_name(system)}.parquet"))
 
 
 def save_record(store: Path, record: Record, origin: dict[str, Any] | None = None) -> Path:
@@ -90,18 +78,6 @@ def read_record(path: Path) -> Stored:
         raise Damaged(f"{path} is damaged: {error}") from error
 
 
-def read_packed(store: Path, jobs: Iterable[Job]) -> dict[Job, Stored]:
-    """Return those of these jobs' records that are packed, whatever code computed them, or raise `DamagedPack`."""
-    systems: dict[str, list[Job]] = {}
-    for job in jobs:
-        systems.setdefault(job.system, []).append(job)
-    found: dict[Job, Stored] = {}
-    for system, wanted in systems.items():
-        for path in packed_files(store, system):
-            found |= parquet.read_jobs(path, wanted)
-    return found
-
-
 def load_record(store: Path, job: Job, packed: dict[Job, Stored] | None = None) -> Record:
     """Return the stored record of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`.
 
@@ -112,16 +88,16 @@ def load_record(store: Path, job: Job, packed: dict[Job, Stored] | None = None) 
     job
         The agent.
     packed
-        What `read_packed` returned for many jobs, this one among them, which is faster than to read one by one.
+        What `table.read_jobs` returned for many jobs, this one among them, which is faster than to read one by one.
     """
-    packed = read_packed(store, [job]) if packed is None else packed
+    packed = table.read_jobs(store, [job]) if packed is None else packed
     if job in packed and is_current(job, packed[job].origin):
         return packed[job].record
     path = record_path(store, job)
     try:
         record, origin = read_record(path)
     except FileNotFoundError:
-        found = read_packed(store, [job]).get(job)  # it may have been packed meanwhile
+        found = table.read_jobs(store, [job]).get(job)  # it may have been packed meanwhile
         if found is None:
             raise
         record, origin = found
@@ -140,15 +116,11 @@ def is_current(job: Job, origin: dict[str, Any]) -> bool:
     return origin.get("numerics", 1) == numerics(job)
 
 
-def load_origin(store: Path, job: Job, files: list[Path] | None = None) -> dict[str, Any]:
-    """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`.
-
-    Whoever asks for many jobs gives the files of `packed_files`, which are then not looked for each time.
-    """
-    for path in packed_files(store, job.system) if files is None else files:
-        known = parquet.contents(path)
-        if job in known.rows and is_current(job, origin := json.loads(known.origins[known.rows[job]])):
-            return origin
+def load_origin(store: Path, job: Job) -> dict[str, Any]:
+    """Return where the stored record of this job and code comes from, or raise FileNotFoundError or `Damaged`."""
+    agents = table.read_agents(store)
+    if job in agents.places and is_current(job, origin := table.origin_of(agents.row(job))):
+        return origin
     stored = read_record(record_path(store, job))
     if not is_current(job, stored.origin):
         raise FileNotFoundError(f"{job} is not stored in {store} with these numbers")

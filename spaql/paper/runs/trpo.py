@@ -8,7 +8,8 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.paper.runs.batch import begin_batch, step_batch
-from spaql.paper.runs.job import Job, Record, record_episode, seeds
+from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.training import record_episode
 from spaql.paper.runs.trpo_settings import SAMPLES, settings_of
 from spaql.rules import HISTORY
 from spaql.systems import compiled_world, episode_limit, make_env, make_generator, space_of
@@ -179,8 +180,8 @@ class Player:
         return agent.predict(observations, state, episode_start, deterministic)
 
 
-def compute_trpo(job: Job) -> Record:
-    """Train and evaluate a TRPO agent: the counterpart of `job.compute`.
+def compute(job: Job) -> Record:
+    """Train and evaluate a TRPO agent: the counterpart of `training.compute`.
 
     A history's `rewards` is the mean return of the episodes that ended in the iteration.  `fresh` has the mean and
     standard deviation of fresh episodes under the stochastic policy, then under the deterministic one.

@@ -13,7 +13,10 @@ publishes for a task, with at most as many samples.  Where the first differs fro
   gradient but not the step that the trust region allows.
 """
 
+from collections.abc import Mapping
 from typing import Any
+
+from spaql.systems import compiled_world, episode_limit, make_env, space_of
 
 SAMPLES = 4000  # an iteration of the paper's
 
@@ -81,3 +84,11 @@ def settings_of(algorithm: str, system: str, limit: int) -> dict[str, Any]:
     if system not in TUNED:
         raise ValueError(f"rl-baselines3-zoo publishes settings of TRPO for {', '.join(TUNED)}, not for {system}")
     return TUNED[system]
+
+
+def check(algorithm: str, system: str, parameters: Mapping[str, Any]) -> None:
+    """Raise an error if TRPO cannot run on a system."""
+    env = make_env(system)
+    if compiled_world(env, space_of(env)) is None or (limit := episode_limit(env)) is None:
+        raise ValueError(f"TRPO runs on registered systems whose episodes end, and {system} is none")
+    settings_of(algorithm, system, limit)

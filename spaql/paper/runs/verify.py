@@ -1,5 +1,7 @@
 """Whether computations of the same agents agree, bit for bit or in their statistics: `spaql verify`."""
 
+import contextlib
+import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,9 +12,12 @@ import pandas as pd
 from spaql.paper.runs import provenance
 from spaql.paper.runs.attestations import bits_expected
 from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.outcomes import outcome
 from spaql.paper.runs.runner import load_stored, run
 from spaql.paper.statistics import welch_holm
+from spaql.progress import progress
 
+AT_ONCE = 64  # agents between two entries in the journal
 COMPARED = 9  # more agents of a group are computed where bits differ, to compare the statistics
 
 
@@ -22,6 +27,7 @@ class Verdict(NamedTuple):
     family: str  # "spaql" or "trpo"
     platform: str  # the key of this machine
     expected: bool  # whether the bits have to be the same: they were on a machine with this key
+    stored: int  # agents of these studies
     sampled: int
     same_bits: int
     agreement: pd.DataFrame | None  # of the statistics, where bits differ that may
@@ -45,6 +51,7 @@ class Verdict(NamedTuple):
         """Return the verdict as an attestation has it."""
         return {
             "platform": self.platform,
+            "stored": self.stored,
             "sampled": self.sampled,
             "same_bits": self.same_bits,
             "verdict": str(self),
@@ -82,6 +89,7 @@ def verify(
     seed: int = 0,
     workers: int | None = None,
     progress_bar: bool = True,
+    journal: Path | None = None,
 ) -> list[Verdict]:
     """Compute a sample of the stored agents again, and compare: one verdict per family of algorithms.
 
@@ -98,29 +106,62 @@ def verify(
         How many, and of the choice: see `stratified`.
     workers, progress_bar
         See `run`.
+    journal
+        A file to write each digest to, so that an interrupted verification goes on where it was.
     """
     stored, _ = load_stored(list(jobs), store, repair=False)
-    found = []
     chosen = stratified(stored, agents, seed)
+    again = digests_of(chosen, workers, progress_bar, journal)
+    found = []
     for family in dict.fromkeys(map(provenance.family, chosen)):
         sample = [job for job in chosen if provenance.family(job) == family]
-        again = {record.job: record for record in run(sample, workers, store=None, progress_bar=progress_bar)}
-        different = {job.group() for job in sample if again[job].digest() != stored[job].digest()}
+        different = {job.group() for job in sample if again[job] != stored[job].digest()}
         platform = provenance.platform_key(family)
         expected = bits_expected(store, family, platform)
         compared = None
         if different and not expected:
-            more = [
-                job
-                for group in different
-                for job in [job for job in stored if job.group() == group and job not in again][:COMPARED]
-            ]
-            again |= {record.job: record for record in run(more, workers, store=None, progress_bar=progress_bar)}
-            pairs = [job for job in again if job.group() in different]
-            compared = agreement([again[job] for job in pairs], [stored[job] for job in pairs])
-        same = sum(again[job].digest() == stored[job].digest() for job in sample)
-        found.append(Verdict(family, platform, expected, len(sample), same, compared))
+            pairs = [job for group in different for job in compared_of(group, sample, stored)]
+            ours = run(pairs, workers, store=None, progress_bar=progress_bar)
+            compared = agreement(ours, [stored[job] for job in pairs])
+        same = sum(again[job] == stored[job].digest() for job in sample)
+        count = sum(provenance.family(job) == family for job in stored)
+        found.append(Verdict(family, platform, expected, count, len(sample), same, compared))
     return found
+
+
+def compared_of(group: Job, sample: Iterable[Job], stored: Iterable[Job]) -> list[Job]:
+    """Return the agents of a group that its statistics are compared by: those of the sample first."""
+    first = [job for job in sample if job.group() == group]
+    others = [job for job in stored if job.group() == group and job not in set(first)]
+    return [*first, *others][: COMPARED + 1]
+
+
+def digests_of(jobs: list[Job], workers: int | None, progress_bar: bool, journal: Path | None) -> dict[Job, str]:
+    """Return the digests of agents that are computed again, a few at a time; those in the journal are not."""
+    found = read_journal(journal, jobs)
+    missing = [job for job in jobs if job not in found]
+    with progress(len(jobs), "agents verified", unit="agent", shown=progress_bar) as bar:
+        bar.update(len(found))
+        for part in (missing[i : i + AT_ONCE] for i in range(0, len(missing), AT_ONCE)):
+            computed = {record.job: record.digest() for record in run(part, workers, store=None, progress_bar=False)}
+            if journal is not None:
+                journal.parent.mkdir(parents=True, exist_ok=True)
+                with journal.open("a", encoding="utf-8") as file:
+                    file.writelines(json.dumps([job.identity(), digest]) + "\n" for job, digest in computed.items())
+            found |= computed
+            bar.update(len(part))
+    return found
+
+
+def read_journal(journal: Path | None, jobs: Iterable[Job]) -> dict[Job, str]:
+    """Return the digests that a journal has of these jobs; a line that a kill cut off does not count."""
+    if journal is None or not journal.is_file():
+        return {}
+    known: dict[str, str] = {}
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            known |= dict([json.loads(line)])
+    return {job: known[job.identity()] for job in jobs if job.identity() in known}
 
 
 def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
@@ -137,7 +178,7 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
             {key: getattr(a.job, key) for key in keys}
             | {"rules": ", ".join(a.job.named().get("rules", {"": "paper"}).values())}
             | {"same_bits": a.digest() == b.digest()}
-            | {f"{side}_{name}": value for side, r in (("our", a), ("their", b)) for name, value in outcome(r).items()}
+            | {f"{side}_{name}": value for side, r in (("our", a), ("their", b)) for name, value in judged(r).items()}
             for a, b in zip(ours, theirs, strict=True)
         ]
     )
@@ -152,7 +193,7 @@ def agreement(ours: Iterable[Record], theirs: Iterable[Record]) -> pd.DataFrame:
     return frame.reset_index()
 
 
-def outcome(record: Record) -> dict[str, float]:
+def judged(record: Record) -> dict[str, float]:
     """Return what an agent is judged by."""
-    last = record.history[-1]
-    return {"rewards": float(last["rewards"]), "fresh": float(record.fresh[0]), "arms": float(last["arms"])}
+    found = outcome(record)
+    return {name: float(found[name]) for name in ("rewards", "fresh", "arms")}

@@ -1,5 +1,6 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
+from spaql.paper.labels import between, number, p_value, spread
 from spaql.paper.tables import audit, learned, readings
 from spaql.paper.tables.download import curves_frame, download, episodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.results import (
@@ -7,12 +8,13 @@ from spaql.paper.tables.results import (
     results_table,
     scale_note,
     solved_table,
-    welch_sentence,
+    tests_table,
     xi_table,
 )
-from spaql.paper.tables.table import Table, between, number, p_value, spread
+from spaql.paper.tables.table import Folded, Table
 
 __all__ = [
+    "Folded",
     "Table",
     "audit",
     "baseline_table",
@@ -30,6 +32,6 @@ __all__ = [
     "solved_table",
     "spread",
     "summary_frame",
-    "welch_sentence",
+    "tests_table",
     "xi_table",
 ]

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from spaql.paper.audit.ablation import CELL
 from spaql.paper.audit.claims import DIFFERS
 from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
 from spaql.paper.frames import by_system
-from spaql.paper.tables.table import Table, badge, between, bracketed, number, p_value, plus_minus, small
+from spaql.paper.labels import between, number, p_value, plus_minus, small
+from spaql.paper.tables.table import Table, badge, bracketed
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
@@ -40,13 +40,18 @@ def verdict_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         ]
         rows.append(
             {
-                "claim": f"**{row.statement}** (`{row.id}`, {row.place.split(':')[0]}). {reasons}".rstrip()
+                "claim": f"**{row.statement}** ({linked(row.id)}, {row.place.split(':')[0]}). {reasons}".rstrip()
                 + f"<br><small>{' '.join(filter(None, numbers))}</small>",
                 "as written": f"{badge(row.verdict, row.direction)} {minus(show_ours(row))}",
                 "as run": f"{badge(row.run_verdict, row.run_direction)} {minus(run)}",
             }
         )
     return Table(pd.DataFrame(rows), caption, name, words=True, filtered=True)
+
+
+def linked(claim: str) -> str:
+    """Return a claim's id as the place that links lead to."""
+    return f'<a id="claim-{claim}" href="#claim-{claim}"><code>{claim}</code></a>'
 
 
 def expected(allowed: str) -> str:
@@ -86,49 +91,6 @@ def interval_table(
     kept = [c for c in frame.columns if not any(c == column or c.startswith(f"{column}_") for column in heads)]
     texts = {head: [interval_of(row, column, digits) for _, row in frame.iterrows()] for column, head in heads.items()}
     return Table(frame[kept].assign(**texts), caption, name)
-
-
-MEASURED = {"rewards": "the reported reward", "fresh": "the reward on fresh episodes", "arms": "the arms"}
-
-
-def ablation_words(effects: pd.DataFrame, first: pd.DataFrame | None = None) -> str:
-    """Say which rules change what, which change nothing at all, and what the first agents alone would have said.
-
-    Parameters
-    ----------
-    effects
-        From `spaql.paper.audit.ablation_table`.
-    first
-        The same of the first agents alone, if there are others.
-    """
-
-    def change(row: pd.Series) -> str:
-        rule = "all rules together" if row.rule == "released" else f"*{row.rule.replace('_', ' ')}*"
-        return f"{MEASURED[row.quantity]} of {row.algorithm} on {title(row.system)}, {rule}"
-
-    def size(row: pd.Series) -> str:
-        return between(Interval(row.difference, row.low, row.high), 0 if abs(row.difference) >= 20 else 1)
-
-    moved = effects[effects.p_holm < 0.05]
-    earned = moved[moved.quantity != "arms"]
-    opening = f"Of {len(effects)} comparisons, {len(moved)} are significant after Holm's correction"
-    opening += f", {len(earned)} of them of a reward." if len(moved) else "."
-    lines = [f"{change(row)}: {size(row)}" for _, row in moved.iterrows()]
-    if first is not None:
-        now, lucky = effects.set_index(CELL), first[(first.p_holm < 0.05) & (first.quantity != "arms")]
-        for _, row in lucky.iterrows():
-            all_of_them = now.loc[tuple(row[CELL])]
-            lines.append(
-                f"with the first agents alone there would have been another, {change(row)}: {size(row)} "
-                f"({p_value(row.p_holm)}); with all of them it is {size(all_of_them)} "
-                f"({p_value(all_of_them.p_holm)})"
-            )
-    untouched = effects[effects.same & (effects.quantity == "rewards")]
-    if len(untouched):
-        told = [f"*{row.rule.replace('_', ' ')}* for {row.algorithm} on {title(row.system)}"
-                for row in untouched.itertuples()]  # fmt: skip
-        lines.append(f"not a single bit of what any agent ends with is changed by {', '.join(told)}")
-    return opening + "\n\n" + "\n".join(f"- {line[0].upper() + line[1:]}." for line in lines)
 
 
 def random_table(frame: pd.DataFrame, caption: str, name: str) -> Table:

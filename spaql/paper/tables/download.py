@@ -1,25 +1,21 @@
 """The data of figures, to take away: a link that holds the file itself, so that it works from a disk, too."""
 
-import base64
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from spaql.paper.figures.style import thin
+from spaql.paper.labels import thin
 from spaql.paper.runs.job import Record
+from spaql.paper.tables.table import csv_link
 from spaql.policies.interval import paper_interval
 from spaql.policies.simplify import Size
 
 
 def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
     """Return a link to a frame as a CSV file: the data of this figure, or of something else."""
-    text = frame.to_csv(index=False, float_format="%.6g")
-    held = base64.b64encode(text.encode()).decode()
-    return Markdown(
-        f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">The data of this {of} (CSV)</a>'
-    )
+    return Markdown(csv_link(frame, name, f"The data of this {of} (CSV)"))
 
 
 def summary_frame(frame: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:

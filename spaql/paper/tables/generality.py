@@ -9,13 +9,12 @@ from IPython.display import Markdown
 from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.generality import NOT_ASKED, chosen_xis, goal_counts
 from spaql.paper.audit.repaired import at_samples, ends
-from spaql.paper.figures.style import present
-from spaql.paper.labels import STYLES
+from spaql.paper.labels import STYLES, between, difference, listed, number, possible, present
 from spaql.paper.runs.job import Record
 from spaql.paper.statistics import student_interval
-from spaql.paper.studies import BOTH, LEARNERS, scale_of
+from spaql.paper.studies import BOTH, LEARNERS, is_published
 from spaql.paper.tables.results import in_bold, scale_note
-from spaql.paper.tables.table import Table, badge, between, difference, listed, number, possible
+from spaql.paper.tables.table import Table, badge
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import solved_at, title, without_goal
@@ -36,8 +35,8 @@ def mean_of(values: np.ndarray, system: str) -> str:
 def agents_note(records: Iterable[Record], others: int = 0) -> Markdown:
     """Say how many agents of each algorithm the chapter is computed from, or that these are not our stored runs."""
     records = list(records)
-    if scale_of(record.job for record in records) != "paper":
-        return scale_note(records, "verdicts on conclusions")
+    if not is_published(record.job for record in records):
+        return scale_note(records)
     counts = {record.job.algorithm: record.job.agent + 1 for record in sorted(records, key=lambda r: r.job.agent)}
     sizes: dict[int, list[str]] = {}
     for algorithm in [name for name in STYLES if name in counts]:

@@ -5,10 +5,11 @@ import pandas as pd
 
 from spaql.paper.audit.learned import LENGTHS
 from spaql.paper.frames import by_algorithm
+from spaql.paper.labels import between, number, plus_minus, small
 from spaql.paper.statistics import student_interval
 from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.audit import interval_of
-from spaql.paper.tables.table import Table, between, number, small
+from spaql.paper.tables.table import Table
 from spaql.policies.interval import Interval, clipped
 from spaql.systems import title
 
@@ -115,3 +116,24 @@ def share(values: pd.Series) -> str:
     values = values[np.isfinite(values)]
     found = student_interval(100 * values)
     return f"{between(clipped(found, 0.0, 100.0), 0)} %"
+
+
+def small_table(frame: pd.DataFrame, methods: list[str], caption: str, name: str) -> Table:
+    """Return what each method earns on the small problems, beside the optimum and the myopic policy."""
+    rows = []
+    for system, cell in frame.groupby("system", sort=False):
+        found = cell.set_index("method")
+        row = {
+            "system": title(system),
+            "optimum": number(found.best.iloc[0], 2),
+            "myopic": number(found.myopic.iloc[0], 2),
+        }
+        there = [method for method in methods if method in found.index]
+        rows.append(row | {method: half_width(found.fresh[method]) for method in there})
+    return Table(pd.DataFrame(rows).fillna(""), caption, name)
+
+
+def half_width(values: pd.Series) -> str:
+    """Return a mean with the half-width of its 95 % interval."""
+    found = student_interval(values)
+    return plus_minus(found.mean, found.high - found.mean, 2)

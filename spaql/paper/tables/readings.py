@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.audit.readings import EVERY, TEXT
+from spaql.paper.audit.readings import EVERY
 from spaql.paper.frames import finals
+from spaql.paper.labels import number, p_value, plus_minus, spread
 from spaql.paper.runs.job import Record
-from spaql.paper.studies import LEARNERS, READINGS_STUDY, Reading
-from spaql.paper.tables.table import Table, number, p_value, plus_minus, spread
+from spaql.paper.studies import KINDS, LEARNERS, Reading
+from spaql.paper.tables.table import Table
 from spaql.systems import title
-
-FAR = 2.0  # standard errors from which a number is called unexplained
 
 CHANGES = {  # a field of a reading, its value where it is not the text's, and that in words
     "torque": (1, "half the torque"),
@@ -68,61 +67,6 @@ def predictions_table(frame: pd.DataFrame, shown: list[str], caption: str, name:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def unexplained(frame: pd.DataFrame, reading: str) -> str:
-    """Return which numbers a reading leaves unexplained, farthest first, as the end of a sentence."""
-    rows = frame[(frame.reading == reading) & (frame.distance.abs() >= FAR)]
-    ordered = rows.reindex(rows.distance.abs().sort_values(ascending=False).index)
-    return "; ".join(
-        f"*{row.label}*, where the paper has {shown_as(row.kind, row.paper)} and the reading gives "
-        f"{shown_as(row.kind, row.predicted).removeprefix('about ')} ({number(row.distance, 1)})"
-        for row in ordered.itertuples()
-    )
-
-
-def answer(frame: pd.DataFrame, joint: pd.DataFrame) -> str:
-    """Return which reading fits best, how well, and what it leaves unexplained."""
-    judged = joint[joint.missing == ""]
-    best, text = judged.iloc[0], judged.set_index("reading").loc[TEXT]
-    sentences = [
-        f"Of {len(judged)} readings, *{best.reading}* ({reading_words(best.reading)}) fits the paper's numbers best: "
-        f"{joint_words(best)}; the text's own has {joint_words(text)}."
-    ]
-    if len(judged) > 1:
-        second = judged.iloc[1]
-        sentences.append(
-            f"Next comes *{second.reading}* ({reading_words(second.reading)}), whose log-likelihood is "
-            f"{number(second.behind, 1)} less; that of *{TEXT}* is {number(text.behind, 1)} less."
-        )
-    far = unexplained(frame, best.reading)
-    sentences.append(
-        f"At {FAR:g} standard errors or more from the best reading, and so unexplained by it: {far}."
-        if far
-        else f"No number is {FAR:g} standard errors or more from the best reading."
-    )
-    if absent := not_judged(joint):
-        sentences.append(absent)
-    return " ".join(sentences)
-
-
-def joint_words(row: pd.Series) -> str:
-    """Return a reading's chi-square in words."""
-    return f"χ² = {number(row.chi2, 1)} with {row.degrees:.0f} degrees of freedom ({p_value(row.p)})"
-
-
-def aql_against_random(frame: pd.DataFrame, shown: list[str]) -> str:
-    """Say by how much AQL exceeds Random in the paper and under some readings."""
-    means = frame[frame.kind == "mean"].set_index(["label", "reading"])
-
-    def lead(column: str, reading: str) -> str:
-        return number(means[column]["AQL: rewards", reading] - means[column]["Random: rewards", reading], 0)
-
-    found = " and ".join(f"{lead('predicted', name)} under *{name}*" for name in dict.fromkeys(shown))
-    return (
-        f"AQL's lead over Random follows from two of these numbers and is not counted again. In the paper it is "
-        f"{lead('paper', shown[0])}; it is {found}."
-    )
-
-
 def runs_table(runs: Mapping[str, Sequence[Record]], caption: str, name: str) -> Table:
     """Return what the agents ended with on each pendulum under each reading, beside the paper's numbers."""
     ends = {}
@@ -130,7 +74,7 @@ def runs_table(runs: Mapping[str, Sequence[Record]], caption: str, name: str) ->
         roots = sorted({record.job.seed for record in records})
         ends[reading] = [finals(record for record in records if record.job.seed == root) for root in roots]
     rows = []
-    for kind, algorithms in READINGS_STUDY.kinds.items():
+    for kind, algorithms in KINDS.items():
         learners = [algorithm for algorithm in algorithms if algorithm in LEARNERS]
         system = Reading().system(kind)
         if paper := paper_results().get(system, {}):

@@ -8,7 +8,8 @@ import pandas as pd
 from spaql.agent import Agent
 from spaql.paper.audit.repaired import load_search
 from spaql.paper.frames import by_algorithm
-from spaql.paper.tables.table import Table, between, difference, number, plus_minus, small
+from spaql.paper.labels import between, difference, number, plus_minus, small
+from spaql.paper.tables.table import Table
 from spaql.policies.interval import Interval
 from spaql.policies.simplify import Simplified
 from spaql.systems import title

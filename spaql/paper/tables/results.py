@@ -10,24 +10,42 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.figures.style import present
 from spaql.paper.frames import finals
+from spaql.paper.labels import between, number, plus_minus, present, small, spread
 from spaql.paper.runs.job import Record
+from spaql.paper.runs.outcomes import outcome
 from spaql.paper.runs.provenance import TRPO
-from spaql.paper.statistics import Comparison, holm, welch
-from spaql.paper.studies import LEARNERS, SCALES, LongRuns, XiStudy, scale_of
-from spaql.paper.tables.table import Table, number, p_value, plus_minus, small, spread
+from spaql.paper.statistics import holm, welch
+from spaql.paper.studies import LEARNERS, is_published, parameters_of
+from spaql.paper.tables.table import Table
+from spaql.policies.interval import Interval
 from spaql.systems import solved_at, title
 
 
-def welch_sentence(first: str, second: str, comparison: Comparison) -> str:
-    """Say what a Welch test of two groups of agents found."""
-    outcome = "differ" if comparison.p < 0.05 else "do not differ significantly"
-    return (
-        f"{first} and {second} {outcome} at the 5 % level (Welch, two-sided: {p_value(comparison.p)}; difference of "
-        f"the means {number(comparison.difference, 1)}, 95 % interval {number(comparison.low, 1)} to "
-        f"{number(comparison.high, 1)})"
-    )
+def tests_table(frame: pd.DataFrame, pairs: Iterable[tuple[str, str]], caption: str, name: str) -> Table:
+    """Return Welch's test of pairs of algorithms, by what is reported and on fresh episodes.
+
+    Parameters
+    ----------
+    frame
+        From `frames.finals`, of one system.
+    pairs
+        Of algorithms; the difference is the first minus the second.
+    caption, name
+        Of the table.
+    """
+    rows = []
+    for first, second in pairs:
+        one, other = (frame[frame.algorithm == algorithm] for algorithm in (first, second))
+        if min(len(one), len(other)) < 2:
+            continue
+        row = {"comparison": f"{first} − {second}", "agents": f"{len(one)}, {len(other)}"}
+        for column, head in (("rewards", "reported"), ("fresh", "fresh")):
+            found = welch(one[column], other[column])
+            row |= {head: between(Interval(found.difference, found.low, found.high)), f"p, {head}": small(found.p)}
+        rows.append(row)
+    return Table(pd.DataFrame(rows, columns=["comparison", "agents", "reported", "p, reported", "fresh", "p, fresh"]),
+                 caption, name)  # fmt: skip
 
 
 def best_of(groups: Mapping[str, ArrayLike]) -> set[str]:
@@ -193,47 +211,33 @@ def xi_groups(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]
     ]
 
 
-def parameter_table(plan: XiStudy | LongRuns, caption: str, name: str) -> Table:
+def parameter_table(study: str, caption: str, name: str) -> Table:
     """Return the parameters of a study (the paper's Tables 2 and 3), from what the code runs."""
-    rows: list[tuple[str, Any]] = [("Episode length H", 200), ("Training iterations K", plan.iterations)]
-    rows.append(("Agents", plan.agents))
-    by_count: dict[int, list[str]] = {}
-    for system, count in plan.evaluations.items():
-        by_count.setdefault(count, []).append(title(system))
-    for count, systems in by_count.items():
-        which = f" ({'; '.join(systems)})" if len(by_count) > 1 else ""
-        rows.append((f"Evaluation rollouts N{which}", count))
-    if isinstance(plan, XiStudy):
-        rows.append(("Values of ξ", ", ".join(f"{xi:g}" for xi in plan.xis)))
+    plan = parameters_of(study)
+    rows: list[tuple[str, Any]] = [("Episode length H", 200), ("Training iterations K", plan["iterations"])]
+    rows.append(("Agents", plan["agents"]))
+    if study == "xi":
+        rows.append(("Evaluation rollouts N", plan["evaluations"]))
+        rows.append(("Values of ξ", ", ".join(f"{xi:g}" for xi in plan["xis"])))
     else:
-        for system, xis in plan.xis.items():
+        for count in dict.fromkeys(plan["evaluations"].values()):
+            systems = [title(system) for system, n in plan["evaluations"].items() if n == count]
+            rows.append((f"Evaluation rollouts N ({'; '.join(systems)})", count))
+        for system, xis in plan["xis"].items():
             rows.append((f"ξ ({title(system)})", ", ".join(f"{name} {xi:g}" for name, xi in xis.items())))
     texts = [(parameter, f"{value:,}" if isinstance(value, int) else str(value)) for parameter, value in rows]
     return Table(pd.DataFrame(texts, columns=["parameter", "value"]), caption, name)
 
 
-def scale_note(records: Iterable[Record], published: str = "") -> Markdown:
-    """Say whether these are the paper's runs or others.
-
-    Parameters
-    ----------
-    records
-        The agents of a page.
-    published
-        What the page shows of our stored runs whatever else it runs, as "verdicts and findings".
-    """
+def scale_note(records: Iterable[Record]) -> Markdown | None:
+    """Return a banner for a page whose agents are not the published ones; nothing for one whose agents are."""
     records = list(records)
-    scale = scale_of(record.job for record in records)
-    agents = f"{len(records):,} agents"
-    if scale == "paper":
-        return Markdown(f"> This page is computed from {agents}, our *stored run*, at the paper's scale.")
-    known = f'the "{scale}" scale' if scale in SCALES else "other parameters than the paper's"
-    kept = (
-        f"No verdict on the paper is made from them: the {published} below are those of our stored runs."
-        if published
-        else 'Nothing below is a verdict on the paper, and what is said of "our stored run" is not about these.'
+    if is_published(record.job for record in records):
+        return None
+    return Markdown(
+        f"> **Not the published run**: {len(records):,} agents with other parameters. The tables and figures below are "
+        "theirs; the sentences and the verdicts are about the published run."
     )
-    return Markdown(f"> **Not the paper's runs**: {agents} with {known}. {kept}")
 
 
 def enumerate_values(values: Iterable) -> str:
@@ -244,7 +248,7 @@ def enumerate_values(values: Iterable) -> str:
 
 def iterations_of(record: Record) -> int:
     """Return for how many iterations an agent was trained; a job with looks gives thousands of samples instead."""
-    return record.job.iterations if record.job.brief else len(record.history)
+    return record.job.iterations if record.job.brief else int(outcome(record)["rows"])
 
 
 def groups_frame(records: Iterable[Record]) -> pd.DataFrame:

@@ -1,15 +1,10 @@
-"""A table with its caption, and numbers as text."""
+"""A table with its caption."""
 
-import math
+import base64
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from numpy.typing import ArrayLike
-
-from spaql.policies.interval import Interval, clipped, paper_interval
-from spaql.systems import possible_returns
 
 LINE = 115  # characters that a row of a table has room for if its cells do not wrap
 
@@ -45,7 +40,31 @@ class Table:
             kind += " many"
         if columns >= 12:
             kind += " most"
-        return f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```\n\n{self.note}\n"
+        data = "" if self.words else csv_link(self.frame.map(plain), self.name.removeprefix("tab-"), "This table (CSV)")
+        table = f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```"
+        return "\n\n".join(filter(None, (table, self.note, data))) + "\n"
+
+
+class Folded:
+    """A long table that the book folds away below a line."""
+
+    def __init__(self, table: Table, line: str):
+        self.table, self.line = table, line
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        shown = self.table._repr_mimebundle_()
+        return shown | {"text/markdown": f"`````{{dropdown}} {self.line}\n{shown['text/markdown']}\n`````\n"}
+
+
+def csv_link(frame: pd.DataFrame, name: str, words: str) -> str:
+    """Return a link that holds a frame as a CSV file itself, so that it works from a disk, too."""
+    held = base64.b64encode(frame.to_csv(index=False, float_format="%.6g").encode()).decode()
+    return f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">{words}</a>'
+
+
+def plain(cell: Any) -> Any:
+    """Return a cell without marks of Markdown and without badges."""
+    return without_badges(cell).replace("**", "") if isinstance(cell, str) else cell
 
 
 def badge(verdict: str, direction: str = "") -> str:
@@ -80,58 +99,3 @@ def is_numeric(column: pd.Series) -> bool:
 def unbroken(text: str) -> str:
     """Return a text in which no line ends between the ends of an interval or before a per cent sign."""
     return re.sub(r"(\[[^\s\[\]]+,) (?=[^\s\[\]]+\])|(?<=[\d\]]) (?=%)", lambda found: f"{found[1] or ''}\u00a0", text)
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Return parts of a sentence as one: "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "none"
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Return a number as text, with a proper minus sign, none before a zero, and thousands apart."""
-    return f"{value:z,.{digits}f}".replace("-", "−")
-
-
-def plus_minus(mean: float, half: float, digits: int = 2) -> str:
-    """Return a mean and its half-interval as text."""
-    return f"{number(mean, digits)} ± {number(half, digits)}"
-
-
-def spread(values: ArrayLike, digits: int = 2) -> str:
-    """Return the mean of values with the paper's interval, as text."""
-    interval = paper_interval(values)
-    return plus_minus(interval.mean, interval.high - interval.mean, digits)
-
-
-def possible(interval: Interval, system: str) -> Interval:
-    """Return an interval of a system's returns without what no return can be: Student's may reach beyond."""
-    return clipped(interval, *possible_returns(system))
-
-
-def between(interval: Interval, digits: int = 1) -> str:
-    """Return a mean with the ends of its interval, as text."""
-    return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
-
-
-def difference(interval: Interval) -> str:
-    """Return a difference with the ends of its interval as text, with more digits the smaller it is."""
-    size = abs(interval.mean)
-    return between(interval, 2 if size < 1.0 else 1 if size < 1000.0 else 0)
-
-
-def p_value(p: float) -> str:
-    """Return a p-value as text."""
-    if math.isnan(p):
-        return ""
-    if p < 1e-15:
-        return "p <\u00a010⁻¹⁵"  # not broken at the end of a line
-    if p >= 0.001:
-        return f"p = {p:.3f}"
-    mantissa, exponent = f"{p:.0e}".split("e")
-    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"p = {mantissa}\u00a0·\u00a010{power}"
-
-
-def small(p: float) -> str:
-    """Return a p-value in few characters."""
-    return p_value(p).removeprefix("p").removeprefix(" = ").strip()

@@ -1,0 +1,347 @@
+"""The numbers that prose may use: one dictionary, name -> text, computed from the stored runs.
+
+Prose is written by hand.  A number that comes from a run is followed by its name in an HTML comment, and so is the
+verdict on a claim:
+
+    SPAQL earns −485<!--=pendulum.spaql.reported-->, and that it beats AQL holds<!--=claim:pendulum-spaql-aql-->.
+
+A reader of the source, of GitHub or of Jupyter sees the sentence; the book strips the comments and turns verdicts into
+badges that link to the claim (`shown`).  A test compares every tagged text with `numbers()`.  `spaql numbers --write`
+puts the right texts in; `spaql numbers` lists all names.
+
+To use a number in a chapter, add a line to the function of that chapter below (or a new function to `CHAPTERS`):
+`mean(agents("long"), "Pendulum-v1", "SPAQL", "fresh")` and the like.  Names are short and begin with their subject.
+Verdicts need no entry: `claim:ID` is the verdict as written, `claim:ID.run`, `.fresh`, `.more` and `.more_fresh` are
+the others (columns of `spaql claims --json`), and `claim:ID,ID2` the one that several claims share.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.audit import judge
+from spaql.paper.audit.ablation import ablation_table, xi_zero
+from spaql.paper.audit.bias import best_against_fresh, surviving
+from spaql.paper.audit.claims import VERDICTS, paper_results
+from spaql.paper.audit.comparison import samples_needed
+from spaql.paper.audit.controls import stored_effects
+from spaql.paper.audit.foresight import load_foresight
+from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
+from spaql.paper.audit.repaired import samples_to_levels, searched_samples
+from spaql.paper.book.explorer import read_policies
+from spaql.paper.frames import finals
+from spaql.paper.labels import number, plus_minus, spread
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.provenance import default_store, repository
+from spaql.paper.runs.runner import load_stored
+from spaql.paper.studies import further_of
+from spaql.paper.studies import study as jobs_of
+from spaql.paper.tables.results import xi_effects
+from spaql.systems import solved_at
+
+SYSTEMS = {"pendulum": "Pendulum-v1", "five": "spaql/PendulumDiscrete-v1", "cartpole": "CartPole-v0"}
+ALGORITHMS = {"random": "Random", "aql": "AQL", "spaql": "SPAQL", "ts": "SPAQL-TS",
+              "trpo": "TRPO", "tuned": "TRPO tuned"}  # fmt: skip
+
+PLAIN = r"[−+]?\d[\d,]*(?:\.\d+)?"
+TAG = re.compile(
+    rf"(?P<text>{PLAIN}(?: ± {PLAIN})?(?: \[{PLAIN}, {PLAIN}\])?|\[{PLAIN}, {PLAIN}\]|[a-z]+)?"
+    r"<!--=(?P<name>[^\s<>]+)-->"
+)
+
+
+@functools.cache
+def records(study: str) -> list[Record]:
+    """Return the stored agents of a study."""
+    return stored(jobs_of(study))
+
+
+def stored(jobs: list[Job]) -> list[Record]:
+    """Return stored agents, all of them."""
+    found, missing = load_stored(jobs, default_store(), repair=False)
+    if missing:
+        raise FileNotFoundError(f"{len(missing)} agents are not stored, {missing[0]} for one: spaql reproduce")
+    return [found[job] for job in jobs]
+
+
+@functools.cache
+def agents(study: str) -> pd.DataFrame:
+    """Return one row per stored agent of a study."""
+    return finals(records(study))
+
+
+@functools.cache
+def verdicts() -> pd.DataFrame:
+    """Return the claims with their verdicts, by id."""
+    return judge.verdicts().set_index("id", drop=False)
+
+
+def group(frame: pd.DataFrame, system: str, algorithm: str) -> pd.DataFrame:
+    """Return the agents of one algorithm on one system."""
+    return frame[(frame.system == system) & (frame.algorithm == algorithm)]
+
+
+def mean(frame: pd.DataFrame, system: str, algorithm: str, column: str = "rewards", digits: int = 0) -> str:
+    """Return the mean of a column over the agents of one algorithm on one system."""
+    return number(group(frame, system, algorithm)[column].mean(), digits)
+
+
+def ours(claim: str, digits: int = 0, column: str = "ours", factor: float = 1.0) -> str:
+    """Return what we measured for a claim."""
+    return number(factor * verdicts()[column][claim], digits)
+
+
+def about(count: float) -> str:
+    """Return a number of samples as text: to the nearest thousand, "none" if it is never reached."""
+    return number(round(count, -3), 0) if np.isfinite(count) else "none"
+
+
+def ends() -> dict[str, str]:
+    """Return the ends of the long runs and of TRPO: reported and fresh reward, arms, the paper's own numbers."""
+    found, frame = {}, pd.concat([agents("long"), agents("trpo")])
+    for place, system in SYSTEMS.items():
+        digits = 1 if place == "cartpole" else 0
+        for who, algorithm in ALGORITHMS.items():
+            mine = group(frame, system, algorithm)
+            if mine.empty:
+                continue
+            key = f"{place}.{who}"
+            for column, name in (("rewards", "reported"), ("fresh", "fresh")):
+                found[f"{key}.{name}"] = number(mine[column].mean(), digits)
+                found[f"{key}.{name}_pm"] = spread(mine[column], digits)
+            found[f"{key}.lost"] = number(mine.rewards.mean() - mine.fresh.mean(), digits)
+            found[f"{key}.arms"] = number(mine.arms.mean(), 0)
+            found[f"{key}.training"] = number(mine.steps.mean() / 1000, 0)
+            found[f"{key}.rollouts"] = number(mine.evaluation_steps.mean() / 1000, 0)
+            found[f"{key}.times"] = number((mine.steps + mine.evaluation_steps).sum() / mine.steps.sum(), 0)
+            if threshold := solved_at(system):
+                found[f"{key}.solved"] = str((mine.rewards >= threshold).sum())
+                found[f"{key}.solved_fresh"] = str((mine.fresh >= threshold).sum())
+            theirs = paper_results().get(system, {}).get(algorithm, {})
+            if "rewards" in theirs:
+                found[f"{key}.paper"] = number(theirs["rewards"][0], digits)
+                found[f"{key}.paper_pm"] = plus_minus(*theirs["rewards"], digits)
+            if "arms" in theirs:
+                found[f"{key}.paper_arms"] = number(theirs["arms"][0], 0)
+    return found
+
+
+def xi() -> dict[str, str]:
+    """Return the numbers of the study of ξ (chapter 01)."""
+    frame, effects = agents("xi"), xi_effects(agents("xi"))
+    found = {"xi.cases": str(len(effects)), "xi.effects": str(sum(p < 0.05 for _, p in effects.values()))}
+    for who in ("aql", "spaql", "ts"):
+        mine = group(frame, "CartPole-v0", ALGORITHMS[who])
+        found[f"xi.cartpole.{who}.zero"] = number(mine[mine.xi == 0].rewards.mean(), 0)
+        found[f"xi.cartpole.{who}.more"] = number(mine[mine.xi > 0].rewards.mean(), 0)
+    found["xi.cartpole.random"] = mean(frame, "CartPole-v0", "Random")
+    found["xi.lost"] = ours("xi0-cartpole-spaql", factor=100)
+    return found
+
+
+def claims() -> dict[str, str]:
+    """Return how many claims have which verdict, and what some of them measured (chapter 06, the page of claims)."""
+    frame = verdicts()
+    found = {"claims.all": str(len(frame))}
+    for column, name in (("verdict", "claims"), ("run_verdict", "claims.run"), ("more_verdict", "claims.more")):
+        found |= {f"{name}.{verdict}": str((frame[column] == verdict).sum()) for verdict in VERDICTS[:3]}
+    equal = frame[frame.kind.isin(judge.EQUALITIES)]
+    found |= {f"equal.{verdict}": str((equal.verdict == verdict).sum()) for verdict in VERDICTS[:3]}
+    return found | {
+        "equal.all": str(len(equal)),
+        "pendulum.spaql.more": ours("pendulum-rewards-spaql", column="more_ours"),
+        "arms.ratio": ours("pendulum-arms-ratio-spaql"),
+        "cartpole.ts.more_fresh": ours("cartpole-ts-solves", 1, "more_fresh"),
+        "cartpole.longer.500": ours("cartpole-longer-500", factor=100),
+        "cartpole.longer.2000": ours("cartpole-longer-2000", factor=100),
+        "cartpole.aql.gain": ours("cartpole-aql-progress", 2),
+        "overtakes.spaql": ours("trpo-pendulum-overtakes-spaql"),
+    }
+
+
+def selection() -> dict[str, str]:
+    """Return how much of what is reported is selection (chapter 06)."""
+    bias = best_against_fresh(records("long")).set_index(["system", "algorithm"])
+    found: dict[str, str] = {}
+    for place, system in SYSTEMS.items():
+        for who in ("spaql", "ts"):
+            row = bias.loc[(system, ALGORITHMS[who])]
+            found[f"{place}.{who}.bias"] = number(row.bias, 0 if place != "cartpole" else 1)
+            found[f"{place}.{who}.bias_ends"] = f"[{number(row.bias_low, 0)}, {number(row.bias_high, 0)}]"
+    return found
+
+
+def rules() -> dict[str, str]:
+    """Return what the rules of the released program change, and which verdicts fresh episodes keep (chapter 06)."""
+    text = [record for record in records("xi") if record.job.system == "CartPole-v0" and record.job.xi == 0]
+    base = records("long") + records("ablation")
+    more = stored(further_of(record.job for record in base + text))
+    effects, ties = ablation_table(base + more), xi_zero(text + base + more).set_index(["algorithm", "rules"])
+    kept, frame = surviving(verdicts()), verdicts()
+    return {
+        "ablation.all": str(len(effects)),
+        "ablation.found": str((effects.p_holm < 0.05).sum()),
+        "ablation.rewards": str(((effects.p_holm < 0.05) & (effects.quantity != "arms")).sum()),
+        "ties.drawn": number(ties.rewards["SPAQL", "paper"], 0),
+        "ties.last": number(ties.rewards["SPAQL", "ties"], 0),
+        "survive.all": str(len(kept)),
+        "survive.kept": str(kept.survives.sum()),
+        "run.gone": str(((frame.verdict == "differs") & (frame.run_verdict != "differs")).sum()),
+    }
+
+
+def samples() -> dict[str, str]:
+    """Return the samples that half of the agents need to reach a reward: all of them, and those of training alone."""
+    needed = samples_needed(records("long") + records("trpo"))
+    found: dict[str, str] = {}
+    places = {name: place for place, name in SYSTEMS.items()}
+    whos = {name: who for who, name in ALGORITHMS.items()}
+    for row in needed.itertuples():
+        key = f"samples.{places[row.system]}.{whos[row.algorithm]}.{row.threshold:.0f}"
+        found[key if row.counted == "all" else f"{key}.training"] = about(row.samples)
+    levels = samples_to_levels(records("repaired") + records("trpo") + records("sb3"))
+    for row in levels.itertuples():
+        key = f"needs.{places[row.system]}.{row.algorithm.lower().replace(' ', '-')}.{row.level:.0f}"
+        found |= {key: about(row.first), f"{key}.stays": about(row.stays)}
+    found["searched"] = number(searched_samples() / 1e6, 0)  # million
+    return found
+
+
+def readings() -> dict[str, str]:
+    """Return how well readings of the experiment fit the paper's Pendulum (chapter 11)."""
+    fits = joint_fits().set_index("reading")
+    fits, best = fits[fits.missing == ""], best_reading()
+    found = {"readings.all": str(len(fits)), "readings.degrees": str(int(fits.degrees[best]))}
+    found |= {"readings.text.chi2": number(fits.chi2[TEXT], 0), "readings.best.chi2": number(fits.chi2[best], 0)}
+    found["readings.best.p"] = f"{fits.p[best]:.2f}"
+    # Random's torques are the program's in every reading but the text's: without that row, and with the row of a
+    # reading with independent starts for the text as well.
+    without, row = fits.without_random, fits.Random["torque"]
+    changed = fits.chi2.where(fits.index != TEXT, without + row)
+    for name, chi2 in (("without-random", without), ("random-changed", changed)):
+        found[f"readings.text.chi2.{name}"] = number(chi2[TEXT], 0)
+        found[f"readings.text.place.{name}"] = str(int(chi2.rank()[TEXT]))
+    for who in ("spaql", "ts", "aql"):
+        found[f"readings.best.{who}"] = number(predicted_mean(best, f"pendulum-rewards-{who}"), 0)
+    return found
+
+
+def controls() -> dict[str, str]:
+    """Return what SPAQL earns with parts taken away (chapter 08): `controls.SYSTEM.ALGORITHM.CONTROL`, N = 20."""
+    found: dict[str, str] = {}
+    places = {name: place for place, name in SYSTEMS.items()}
+    whos = {name: who for who, name in ALGORITHMS.items()}
+    for (system, algorithm, rollouts, control), row in stored_effects().iterrows():
+        if rollouts == 20 and system in places:
+            key, part = f"controls.{places[system]}.{whos[algorithm]}", control.replace(",", "").replace(" ", "-")
+            found |= {f"{key}.{part}": number(row.changed, 0), f"{key}.unchanged": number(row.text, 0)}
+            found[f"{key}.{part}.share"] = number(100 * row.share, 0)  # per cent of the gain over Random
+    return found
+
+
+def foresight() -> dict[str, str]:
+    """Return what is earned on the small problems, and how regret grows (chapter 08)."""
+    found = {}
+    for row in load_foresight("small").to_dict("records"):
+        system = row["system"].removeprefix("spaql/").removesuffix("-v0").lower()
+        key = f"{system}.{row['method'].replace(',', '').replace(' ', '-')}".lower()
+        found[key] = number(np.mean(row["fresh"]), 2)
+        found |= {f"{system}.best": number(row["best"], 2), f"{system}.myopic": number(row["myopic"], 2)}
+        if isinstance(row["regret"], list):
+            half = len(row["regret"]) // 2
+            lost = row["regret"][-1] - row["regret"][half]
+            found[f"{key}.slope"] = number(lost / (row["iteration"][-1] - row["iteration"][half]), 2)
+    return found
+
+
+def repaired() -> dict[str, str]:
+    """Return the ends of SPAQL-R on the paper's systems (chapter 09)."""
+    frame = agents("repaired")
+    return {
+        "pendulum.repaired.fresh": mean(frame, "Pendulum-v1", "SPAQL-R", "fresh"),
+        "cartpole.repaired.fresh": mean(frame, "CartPole-v0", "SPAQL-R", "fresh", 1),
+    }
+
+
+def policies() -> dict[str, str]:
+    """Return the sizes and returns of the explorer's policies (chapter 07)."""
+    held = read_policies((repository() or Path()) / "book" / "explorer" / "policies.js")["policies"]
+    found: dict[str, str] = {}
+    for place, system in SYSTEMS.items():
+        for policy in held:
+            if policy["system"] == system:
+                key = f"policy.{place}.{policy['algorithm']}.{policy['made']}".lower().replace(" ", "-")
+                digits = 1 if place == "cartpole" else 0
+                found |= {f"{key}.leaves": str(policy["leaves"]), key: number(policy["reward"], digits)}
+    return found
+
+
+CHAPTERS: tuple[Callable[[], dict[str, str]], ...] = (
+    ends, xi, claims, selection, rules, samples, readings, controls, foresight, repaired, policies,
+)  # fmt: skip
+
+
+@functools.cache
+def numbers() -> dict[str, str]:
+    """Return every number that prose may use, name -> text."""
+    found: dict[str, str] = {}
+    for chapter in CHAPTERS:
+        added = chapter()
+        if twice := found.keys() & added.keys():
+            raise ValueError(f"{chapter.__name__} names numbers that another function has: {', '.join(sorted(twice))}")
+        found |= added
+    return found
+
+
+def text_of(name: str) -> str | None:
+    """Return the text that belongs to a tag, or None if there is no such name."""
+    if not name.startswith("claim:"):
+        return numbers().get(name)
+    ids, _, kind = name.removeprefix("claim:").partition(".")
+    column = f"{kind}_verdict" if kind else "verdict"
+    frame = verdicts()
+    if column not in frame or not set(ids.split(",")) <= set(frame.index):
+        return None
+    shared = set(frame[column][ids.split(",")])
+    return shared.pop() if len(shared) == 1 else None
+
+
+def tagged_files() -> Iterator[Path]:
+    """Yield the files in which prose may have tags."""
+    root = repository() or Path()
+    yield from (*sorted((root / "book").glob("*.md")), *sorted((root / "notebooks").glob("*.ipynb")))
+    yield root / "README.md"
+
+
+def wrong_tags(text: str) -> list[str]:
+    """Return what is wrong with the tags of a text, one line each."""
+    found = []
+    for tag in TAG.finditer(text):
+        right = text_of(tag["name"])
+        if right is None:
+            found.append(f"there is no number {tag['name']!r}, or several claims do not share a verdict")
+        elif tag["text"] != right:
+            found.append(f"{tag['name']} is {right}, not {tag['text'] or 'what stands before it'}")
+    return found
+
+
+def rewritten(text: str) -> str:
+    """Return a text with the right number or verdict before each tag."""
+    return TAG.sub(lambda tag: f"{text_of(tag['name']) or tag['text'] or ''}<!--={tag['name']}-->", text)
+
+
+def shown(text: str) -> str:
+    """Return Markdown as the book shows it: numbers without their tags, verdicts as badges that link to the claim."""
+
+    def show(tag: re.Match[str]) -> str:
+        if not tag["name"].startswith("claim:"):
+            return tag["text"] or ""
+        first = re.split("[,.]", tag["name"].removeprefix("claim:"))[0]
+        kind = tag["text"] if tag["text"] in ("holds", "differs") else "open"
+        return f'<a class="badge badge-{kind}" href="../book/claims.html#claim-{first}">{tag["text"]}</a>'
+
+    return TAG.sub(show, text)

@@ -1,0 +1,85 @@
+"""Environments: made from an id, looked into through their wrappers, and mapped to the standard space."""
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.checks import check_integer, check_number
+from spaql.spaces import Space, make_space
+from spaql.systems.registry import system_of
+
+HORIZON = 200  # the paper's, which all of its systems have for a limit; of environments that have none
+
+
+class ScaleReward(gym.RewardWrapper):
+    """Rewards times `scale` plus `shift`; a registered system stays compiled inside it, unlike in TransformReward."""
+
+    def __init__(self, env: gym.Env, scale: float = 1.0, shift: float = 0.0):
+        super().__init__(env)
+        self.scale, self.shift = check_number("scale", scale), check_number("shift", shift)
+
+    def reward(self, reward: Any) -> float:
+        return float(reward) * self.scale + self.shift
+
+
+def make_env(env: str | gym.Env) -> gym.Env:
+    """Return the environment, made if only its id is given."""
+    if isinstance(env, str):
+        if (factory := factory_called(env)) is not None:
+            return make_env(factory())
+        with warnings.catch_warnings():
+            # Gymnasium advises against CartPole-v0, which is the paper's.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return gym.make(env)
+    if not isinstance(env, gym.Env):
+        vector = " (one environment, not a vector of them)" if isinstance(env, gym.vector.VectorEnv) else ""
+        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}{vector}")
+    return env
+
+
+def factory_called(name: str) -> Callable[[], gym.Env] | None:
+    """Return the function that a name like "module:function" means, or None where it is the id of an environment."""
+    module, colon, function = name.partition(":")
+    if not colon or not function.isidentifier():  # ids end in a version, which no identifier does
+        return None
+    return getattr(importlib.import_module(module), function, None)
+
+
+def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None) -> Space:
+    """Return the map of an environment to the standard space, with its system's slopes unless others are given."""
+    if slopes is None:
+        system = system_of(env)
+        slopes = system.slopes if system and system.slopes is not None else 1.0
+    return make_space(env, slopes, bounds)
+
+
+def episode_limit(env: gym.Env) -> int | None:
+    """Return after how many steps the environment's own wrappers end an episode, or None if they never do."""
+    limits = [one._max_episode_steps for one in wrappers_of(env) if isinstance(one, gym.wrappers.TimeLimit)]
+    return min(limits, default=None)
+
+
+def plain_numbers(env: gym.Env, names: Iterable[str]) -> bool:
+    """Return whether these attributes are numbers of Python's own: with NumPy's, results may have another precision."""
+    return all(type(getattr(env, name)) in (int, float) for name in names)
+
+
+def horizon_of(env: gym.Env, horizon: Any = None, at_most: int | None = None) -> int:
+    """Return the greatest length of an episode: what is given, or the environment's own limit, or the paper's."""
+    return check_integer("horizon", (episode_limit(env) or HORIZON) if horizon is None else horizon, at_most=at_most)
+
+
+def make_generator(seed: int) -> np.random.Generator:
+    """Return the generator a Gymnasium environment has after reset(seed=seed)."""
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+
+
+def wrappers_of(env: gym.Env) -> Iterator[gym.Wrapper]:
+    """Yield an environment's wrappers, the outermost first."""
+    while isinstance(env, gym.Wrapper):
+        yield env
+        env = env.env

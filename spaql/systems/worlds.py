@@ -1,0 +1,297 @@
+"""Compiled systems as worlds that an agent learns in.
+
+Compiled code is written once for all systems.  It calls `begin`, `move` and `observe` below, and the compiler picks the
+functions of the system by the type of its constants.
+"""
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from spaql.compiling import INLINED, machine_code
+from spaql.spaces import Space, standardise
+from spaql.systems.environments import ScaleReward, make_generator, wrappers_of
+from spaql.systems.registry import REGISTRY, System
+
+log = logging.getLogger(__name__)
+
+# Wrappers that gym.make() adds by itself, or that only watch: what is inside them is what it seems to be.
+TRANSPARENT = (
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.TimeLimit,
+    gym.wrappers.RecordEpisodeStatistics,
+)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What compiled code calls.  In Python these look the system up in the registry; the compiler does so once, by type.
+
+
+def begin(constants: Any, start: np.ndarray, state: np.ndarray) -> None:
+    """Write the state at the start of an episode."""
+    REGISTRY[type(constants)].begin(constants, start, state)
+
+
+def move(constants: Any, state: np.ndarray, action: np.ndarray) -> tuple[float, bool]:
+    """Change the state by one step under an action in the environment's units; return reward and end of episode."""
+    return REGISTRY[type(constants)].step(constants, state, action)
+
+
+def observe(constants: Any, state: np.ndarray, observation: np.ndarray) -> None:
+    """Write the observation in the environment's units."""
+    REGISTRY[type(constants)].observe(constants, state, observation)
+
+
+def blank_state(constants: Any) -> np.ndarray:
+    """Return room for a system's state."""
+    return np.empty(REGISTRY[type(constants)].numbers)
+
+
+@overload(begin, jit_options=INLINED)
+def _begin(constants, start, state):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].begin)
+    return lambda constants, start, state: kernel(constants, start, state)
+
+
+@overload(move, jit_options=INLINED)
+def _move(constants, state, action):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].step)
+    return lambda constants, state, action: kernel(constants, state, action)
+
+
+@overload(observe, jit_options=INLINED)
+def _observe(constants, state, observation):
+    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].observe)
+    return lambda constants, state, observation: kernel(constants, state, observation)
+
+
+@overload(blank_state, jit_options=INLINED)
+def _blank_state(constants):
+    numbers = REGISTRY[constants.instance_class].numbers
+    return lambda constants: np.empty(numbers)
+
+
+# How a step says that an episode is over: it has ended, for which compiled systems return True, or time is up.
+ENDED, TIME_UP = 1, 2
+
+
+class Model(NamedTuple):
+    """What the compiled loops take of a world: the system's constants and how the agent sees it."""
+
+    constants: Any  # of the system
+    space: Space
+    raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
+    scale: float  # of rewards, see `ScaleReward`
+    shift: float
+
+    def room(self) -> np.ndarray:
+        return blank_state(self.constants)
+
+    def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
+        system = REGISTRY[type(self.constants)]
+        reset_with(system.begin, system.observe)(self, state, start, x)
+
+    def step(self, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
+        system = REGISTRY[type(self.constants)]
+        return step_with(system.step, system.observe)(self, state, action, x)
+
+
+# The three functions that the loops call of a world.  In Python they are its methods, whatever kind of world it is; the
+# compiler knows models only.
+
+
+def room(world: Any) -> np.ndarray:
+    """Return room for the state of a world's system."""
+    return world.room()
+
+
+def reset(world: Any, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
+    """Begin an episode; write what the agent observes to `x`."""
+    world.reset(state, start, x)
+
+
+def step(world: Any, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
+    """Apply an action of the standard space; write what the agent observes to `x`, return reward and end of episode."""
+    return world.step(state, action, x)
+
+
+@overload(room, jit_options=INLINED)
+def _room(world):
+    return lambda world: blank_state(world.constants)
+
+
+@overload(reset, jit_options=INLINED)
+def _reset(world, state, start, x):
+    system = REGISTRY[world.types[0].instance_class]
+    return reset_with(njit(**INLINED)(system.begin), njit(**INLINED)(system.observe))
+
+
+@overload(step, jit_options=INLINED)
+def _step(world, state, action, x):
+    system = REGISTRY[world.types[0].instance_class]
+    return step_with(njit(**INLINED)(system.step), njit(**INLINED)(system.observe))
+
+
+# Compiled functions count references to the arrays they are handed, so there are as few as possible between a loop and
+# a system's own functions: these two are made for each system.
+
+
+def reset_with(begin: Callable, observe: Callable) -> Callable:
+    """Return how an episode of a compiled system begins, with its own functions."""
+
+    def reset_model(world, state, start, x):
+        begin(world.constants, start, state)
+        observe(world.constants, state, x)
+        if world.raw_first:
+            for i in range(x.size):
+                x[i] = min(1.0, max(-1.0, x[i]))
+        else:
+            standardise(world.space, x, x)
+
+    return reset_model
+
+
+def step_with(move: Callable, observe: Callable) -> Callable:
+    """Return how a compiled system takes a step, with its own functions; the action becomes the environment's."""
+
+    def step_model(world, state, action, x):
+        if world.space.actions == 0:
+            for i in range(len(world.space.action_half)):
+                action[i] = world.space.action_centre[i] + world.space.action_half[i] * action[i]
+        reward, over = move(world.constants, state, action)
+        observe(world.constants, state, x)
+        standardise(world.space, x, x)
+        return reward * world.scale + world.shift, over
+
+    return step_model
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What an agent learns in
+
+
+class CompiledWorld:
+    """A compiled system that an agent learns in, with the random stream of its starts."""
+
+    compiled = True
+
+    def __init__(
+        self,
+        constants: Any,
+        space: Space,
+        seed: int,
+        raw_first: bool = False,
+        scale: float = 1.0,
+        shift: float = 0.0,
+    ):
+        self.model = Model(constants, space, raw_first, scale, shift)
+        self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
+        self._generator = make_generator(seed)
+
+    @property
+    def system(self) -> System:
+        """What the package knows of the system."""
+        return REGISTRY[self.kind]
+
+    @property
+    def kind(self) -> type:
+        """The class of the system's constants, by which the compiler finds its functions."""
+        return type(self.model.constants)
+
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        """Run a loop as machine code; its first argument is the model."""
+        return machine_code(function, self.kind)(self.model, *arguments)
+
+    def starts(self, episodes: int) -> np.ndarray:
+        """Draw the starts of the next episodes, one row per episode."""
+        return self.draw(self._generator, episodes)
+
+    def draw(self, rng: np.random.Generator, episodes: int) -> np.ndarray:
+        """Draw starts with a generator of the caller's."""
+        return self.system.draw_starts(self.model.constants, rng, episodes)
+
+    @property
+    def stream(self) -> Any:
+        """The state of the random stream."""
+        return self._generator.bit_generator.state
+
+    @stream.setter
+    def stream(self, state: Any) -> None:
+        self._generator.bit_generator.state = state
+
+
+def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = False) -> CompiledWorld | None:
+    """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
+    system = twin_of(env)
+    if system is None or opaque_wrapper(env, system) is not None:
+        return None
+    inner = env.unwrapped
+    if any(callable(getattr(type(inner), name, None)) for name in vars(inner)):
+        return None  # this object has a method of its own in place of its class's
+    constants = system.describe(env)
+    if constants is None:
+        return None
+    check_shapes(system, constants, env)
+    scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
+    scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
+    return CompiledWorld(constants, space, seed, raw_first, scale, shift)
+
+
+def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
+    """Say if the functions of a system do not fit together: machine code would read and write beyond its arrays."""
+    if len(system.observed) != env.observation_space.shape[0]:
+        raise ValueError(
+            f"{system.name} names {len(system.observed)} observed variables, and its environment shows "
+            f"{env.observation_space.shape[0]}"
+        )
+    (start,) = system.draw_starts(constants, np.random.default_rng(0), 1)
+    state, observation = blank_state(constants), np.zeros(len(system.observed))
+    try:
+        system.begin(constants, start, state)
+        system.observe(constants, state, observation)
+    except TypeError as error:
+        raise TypeError(
+            f"{system.name} needs begin(constants, start, state) and observe(constants, state, observation): {error}"
+        ) from error
+    except IndexError as error:
+        raise ValueError(
+            f"{system.name} does not fit together: draw_starts gives {np.size(start)} numbers for an episode, the "
+            f"state has {len(state)} and the observation {len(observation)}, and begin or observe uses more ({error})"
+        ) from error
+
+
+def twin_of(env: gym.Env) -> System | None:
+    """Return the system that an environment's innermost class has a compiled twin in."""
+    return next((one for one in REGISTRY.values() if type(env.unwrapped) in one.originals), None)
+
+
+def opaque_wrapper(env: gym.Env, system: System) -> type[gym.Wrapper] | None:
+    """Return the class of the outermost wrapper that compiled code cannot look through; a second scale is one, too."""
+    scaled = False
+    for wrapper in wrappers_of(env):
+        known = type(wrapper) in (*TRANSPARENT, *system.wrappers) or (type(wrapper) is ScaleReward and not scaled)
+        if not known:
+            return type(wrapper)
+        scaled = scaled or type(wrapper) is ScaleReward
+    return None
+
+
+@functools.cache
+def say_interpreted(system: str, reason: str) -> None:
+    """Say, once, why an environment of a registered system does not run as machine code."""
+    log.warning("%s runs interpreted, hundreds of times slower than compiled: %s", system, reason)
+
+
+def explain_interpreted(env: gym.Env) -> None:
+    """Say why an environment that could run compiled does not, if it could."""
+    if (system := twin_of(env)) is not None:
+        wrapper = opaque_wrapper(env, system)
+        reason = "this variant has no compiled twin" if wrapper is None else f"its wrapper {wrapper.__name__} hides it"
+        hint = "; spaql.systems.ScaleReward does not" if wrapper is gym.wrappers.TransformReward else ""
+        say_interpreted(system.name, reason + hint)
