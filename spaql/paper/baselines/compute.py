@@ -1,0 +1,62 @@
+"""Baselines as agents of a study: what `runs.checkpoints` does for SPAQL-R."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from spaql.paper.baselines.agent import Baseline
+from spaql.paper.baselines.by_hand import ByHand
+from spaql.paper.baselines.fitted import FittedQ
+from spaql.paper.baselines.linear import RandomLinear
+from spaql.paper.baselines.replayed import Replayed
+from spaql.paper.baselines.sarsa import SarsaLambda
+from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.repaired_settings import CHECKPOINT
+from spaql.rules import HISTORY
+
+# The settings are those that the search chose (see `search`); results/textbook/search.json has every trial.
+BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
+    "By hand": (ByHand, {}),
+    "Random linear": (RandomLinear, {}),
+    "Sarsa(λ)": (
+        SarsaLambda,
+        {"tilings": 8, "bins": 6, "alpha": 0.8, "lam": 0.8, "gamma": 0.99, "epsilon": 0.05, "actions": 3},
+    ),
+    "Tiles, replayed": (
+        Replayed,
+        {"tilings": 16, "bins": 8, "alpha": 0.2, "steps": 5, "replays": 8, "epsilon": 0.05, "actions": 2},
+    ),
+    "Grid, replayed": (
+        Replayed,
+        {"tilings": 1, "bins": 16, "alpha": 0.05, "steps": 5, "replays": 32, "epsilon": 0.05, "actions": 2},
+    ),
+    "Fitted Q": (FittedQ, {"trees": 10, "least": 10, "sweeps": 40, "gamma": 0.99, "actions": 2}),
+}
+BATCH = 2000  # samples between two fits of fitted Q iteration, whose policy is evaluated after each
+
+
+def compute(job: Job) -> Record:
+    """Train a baseline; a history's `rewards` is the mean return of fresh episodes every so many samples."""
+    before = time.perf_counter()
+    made, settings = BASELINES[job.algorithm]
+    learning, evaluation = seeds(job)
+    agent = made(job.system, learning, **settings | dict(job.parameters))
+    looks, last = evaluation.spawn(2)
+    apart = BATCH if made is FittedQ else CHECKPOINT
+    rows = []
+    for seed in looks.spawn(job.iterations * CHECKPOINT // apart):
+        row = np.zeros(1, HISTORY)
+        agent.learn(apart)
+        row["rewards"] = row["evaluations"] = agent.evaluate(job.evaluations, seed).mean()
+        row["steps"] = apart if made.learns else 0
+        rows.append(row)
+    rewards = agent.evaluate(job.fresh, last)
+    return Record(
+        job=job,
+        history=np.concatenate(rows),
+        fresh=np.array([rewards.mean(), rewards.std()]),
+        rewards=np.zeros(0, np.float32),
+        episode={},
+        wall=time.perf_counter() - before,
+    )

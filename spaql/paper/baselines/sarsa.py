@@ -1,0 +1,110 @@
+"""Sarsa(λ) with tile coding and replacing traces, as in Sutton and Barto's book (1998, section 8.4)."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.compiling import either
+from spaql.paper.baselines.agent import Baseline
+from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, places_of, play_tiles, value
+from spaql.systems import ENDED, reset, room, step
+
+LEAST = 0.01  # traces below this are forgotten
+
+
+class Sarsa(NamedTuple):
+    """The parameters."""
+
+    alpha: float = 0.5  # the learning rate, of all tiles of a state together
+    lam: float = 0.9  # λ, the decay of traces
+    gamma: float = 1.0  # the discount
+    epsilon: float = (
+        0.0  # the share of random actions: estimates begin at zero, which explores where rewards are negative
+    )
+
+
+def traces_kept(given: Sarsa) -> int:
+    """Return how many steps back a trace reaches."""
+    fade = given.gamma * given.lam
+    return 1 if fade <= LEAST else 1 + min(1000, int(math.log(LEAST) / math.log(fade))) if fade < 1 else 1000
+
+
+@either
+def train_sarsa(world, starts, limit, samples, tiles, given, weights, actions, back, rng):
+    """Learn until so many samples are taken; the last episode is cut off there.
+
+    `back` is how many steps traces reach back; `weights` are Q's, one row per tile and one column per action.
+    """
+    state, x, action = room(world), np.empty(len(world.space.centre)), np.empty(actions.shape[1])
+    found = np.empty((back, tiles.tilings), np.int64)  # the tiles of the last steps, a ring
+    taken = np.empty(back, np.int64)  # their actions
+    stamp = np.full(weights.shape, -1)  # when a weight was last changed: of two traces the newer one counts
+    after = np.empty((1, tiles.tilings), np.int64)
+    fade, rate = given.gamma * given.lam, given.alpha / tiles.tilings
+    t, episode = 0, 0
+    while t < samples:
+        reset(world, state, starts[episode], x)
+        episode += 1
+        active(tiles, x, after, 0)
+        a = greedy(weights, after, 0)[0]
+        if rng.random() < given.epsilon:
+            a = int(rng.random() * len(actions))
+        h, over = 0, 0
+        while h < limit and t < samples and not over:
+            here = h % back
+            found[here], taken[here] = after[0], a
+            q = value(weights, after, 0, a)
+            action[:] = actions[a]
+            reward, over = step(world, state, action, x)
+            active(tiles, x, after, 0)
+            a = greedy(weights, after, 0)[0]
+            if rng.random() < given.epsilon:
+                a = int(rng.random() * len(actions))
+            error = reward - q
+            if over != ENDED:
+                error += given.gamma * value(weights, after, 0, a)
+            trace = 1.0
+            for k in range(min(h + 1, back)):
+                past = (h - k) % back
+                for i in range(tiles.tilings):
+                    tile = found[past, i]
+                    if stamp[tile, taken[past]] != t:
+                        stamp[tile, taken[past]] = t
+                        weights[tile, taken[past]] += rate * error * trace
+                trace *= fade
+            h += 1
+            t += 1
+    return episode
+
+
+class SarsaLambda(Baseline):
+    """Sarsa(λ) with tile coding.
+
+    Parameters
+    ----------
+    env, seed, actions
+        As for `Baseline`.
+    tilings, bins
+        See `Tiles`.
+    alpha, lam, gamma, epsilon
+        See `Sarsa`.
+    """
+
+    def __init__(self, env: Any, seed: Any = None, actions: int = 2, tilings: int = 16, bins: int = 8, **given: Any):
+        super().__init__(env, seed, actions)
+        self.tiles, self.given = Tiles(tilings, bins, places_of(self.env)), Sarsa(**given)
+        self.weights = np.zeros((count_of(self.tiles), len(self.actions)))
+
+    def learn(self, samples: int) -> "SarsaLambda":
+        """Take so many samples more, and learn from them."""
+        starts, back = self.world.starts(samples), traces_kept(self.given)
+        self.world.call(train_sarsa, starts, self.limit, samples, self.tiles, self.given, self.weights, self.actions,
+                        back, self.rng)  # fmt: skip
+        return self
+
+    def play(self, starts: np.ndarray) -> np.ndarray:
+        """Return the returns of episodes from these starts under the greedy policy."""
+        returns = np.empty(len(starts))
+        self.world.call(play_tiles, starts, self.limit, self.tiles, self.weights, self.actions, returns)
+        return returns

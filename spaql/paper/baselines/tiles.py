@@ -1,0 +1,95 @@
+"""Tile coding: a state as the tiles that hold it, one in each of several grids that are shifted against each other.
+
+States are what SPAQL-R sees: the standard space, with an angle in the place of its cosine and sine.  Tilings are
+displaced by odd multiples of a fraction of a tile, (1, 3, 5, …)/n, as Sutton and Barto advise (2018, section 9.5.4).
+"""
+
+import math
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.compiling import either, inlined
+from spaql.systems import reset, room, step, system_of
+
+
+class Tiles(NamedTuple):
+    """How states are coded."""
+
+    tilings: int  # n
+    bins: int  # tiles along each axis of a tiling, but for the one more that its shift needs
+    places: np.ndarray  # of the variables in an observation, one row each: a variable, or cosine and sine; else -1
+
+
+def places_of(env: gym.Env) -> np.ndarray:
+    """Return where the variables of an environment stand in its observation, with angles for cosines and sines."""
+    system = system_of(env)
+    pairs = () if system is None else system.angles.values()
+    names = [] if system is None else [variable.name for variable in system.observed]
+    angles = [(names.index(cosine), names.index(sine)) for cosine, sine in pairs]
+    used = {place for pair in angles for place in pair}
+    rest = [(place, -1) for place in range(env.observation_space.shape[0]) if place not in used]
+    return np.array([*angles, *rest], np.int64)
+
+
+def count_of(tiles: Tiles) -> int:
+    """Return how many tiles there are."""
+    return tiles.tilings * (tiles.bins + 1) ** len(tiles.places)
+
+
+# These take the number of a row instead of the row: compiled code counts references to every row it makes.
+
+
+@inlined
+def active(tiles, x, found, row):
+    """Write the number of the tile that holds `x`, of each tiling, to a row of `found`."""
+    dimensions = len(tiles.places)
+    for tiling in range(tiles.tilings):
+        at = tiling
+        for i in range(dimensions):
+            first, second = tiles.places[i, 0], tiles.places[i, 1]
+            z = x[first] if second < 0 else math.atan2(x[second], x[first]) / math.pi
+            shift = ((2 * i + 1) * tiling % tiles.tilings) / tiles.tilings
+            tile = int((z + 1.0) / 2.0 * tiles.bins + shift)
+            if second >= 0:
+                tile %= tiles.bins  # an angle turns round
+            at = at * (tiles.bins + 1) + min(max(tile, 0), tiles.bins)
+        found[row, tiling] = at
+
+
+@inlined
+def value(weights, found, row, a):
+    """Q of an action in the state with the tiles of a row."""
+    total = 0.0
+    for i in range(found.shape[1]):
+        total += weights[found[row, i], a]
+    return total
+
+
+@inlined
+def greedy(weights, found, row):
+    """The best action in the state with the tiles of a row, the first of equals, and its Q."""
+    best, highest = 0, value(weights, found, row, 0)
+    for a in range(1, weights.shape[1]):
+        q = value(weights, found, row, a)
+        if q > highest:
+            best, highest = a, q
+    return best, highest
+
+
+@either
+def play_tiles(world, starts, limit, tiles, weights, actions, returns):
+    """Play an episode from each start with the greedy policy."""
+    state, x, action = room(world), np.empty(len(world.space.centre)), np.empty(actions.shape[1])
+    found = np.empty((1, tiles.tilings), np.int64)
+    for episode in range(len(starts)):
+        reset(world, state, starts[episode], x)
+        total, h, over = 0.0, 0, 0
+        while h < limit and not over:
+            active(tiles, x, found, 0)
+            action[:] = actions[greedy(weights, found, 0)[0]]
+            reward, over = step(world, state, action, x)
+            total += reward
+            h += 1
+        returns[episode] = total

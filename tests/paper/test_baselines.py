@@ -1,0 +1,164 @@
+"""The baselines, against closed forms and examples worked by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from spaql.paper.baselines import by_hand, limit
+from spaql.paper.baselines.compute import BASELINES
+from spaql.paper.baselines.extra_trees import fit, new_forest, predict
+from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
+from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
+from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, value
+from spaql.spaces import Space
+from spaql.systems import ENDED, make_env
+
+
+class Chain:
+    """States -1 and 1 on a line.  Action 1 leads to the other one, from where it ends the episode; action 0 stays."""
+
+    space = Space((0.0,), (1.0,), (0.0,), (0.0,), (1.0,), 2)
+
+    def room(self):
+        return np.empty(1)
+
+    def reset(self, state, start, x):
+        state[0] = x[0] = -1.0
+
+    def step(self, state, action, x):
+        over = ENDED if action[0] == 1.0 and state[0] == 1.0 else 0
+        if action[0] == 1.0:
+            state[0] = 1.0
+        x[0] = state[0]
+        return -1.0, over
+
+
+TWO = Tiles(1, 2, np.array([[0, -1]]))  # one tiling of two tiles, and the one more that a shift would need
+
+
+def test_tiles_by_hand():
+    tiles = Tiles(2, 4, np.array([[0, -1]]))
+    found = np.empty((1, 2), np.int64)
+    active(
+        tiles, np.array([-0.3]), found, 0
+    )  # 1.4 tiles from the left; the second tiling is shifted by half a tile: 1.9
+    assert found[0].tolist() == [1, 5 + 1]
+    active(tiles, np.array([-0.2]), found, 0)  # 1.6 and 2.1
+    assert found[0].tolist() == [1, 5 + 2]
+    assert count_of(tiles) == 10
+
+
+def test_an_angle_turns_round():
+    tiles = Tiles(4, 8, np.array([[0, 1]]))
+    found = np.empty((2, 4), np.int64)
+    for row, angle in enumerate((math.pi - 1e-6, -math.pi)):
+        active(tiles, np.array([math.cos(angle), math.sin(angle)]), found, row)
+    assert (found[0] == found[1]).sum() == 3  # all but the tiling that has an edge there
+
+
+def test_sarsa_on_a_chain():
+    """With rewards of -1, no discount and greedy actions, the values are the steps to go."""
+    weights = np.zeros((count_of(TWO), 2))
+    given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.2)
+    rng, actions = np.random.default_rng(0), np.array([[0.0], [1.0]])
+    train_sarsa(Chain(), np.zeros((2000, 1)), 100, 2000, TWO, given, weights, actions, traces_kept(given), rng)
+    states = np.empty((2, 1), np.int64)
+    for row, x in enumerate((-1.0, 1.0)):
+        active(TWO, np.array([x]), states, row)
+    assert [greedy(weights, states, row)[0] for row in range(2)] == [1, 1]
+    assert value(weights, states, 1, 1) == pytest.approx(-1.0)
+    assert value(weights, states, 0, 1) == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
+
+
+def test_one_step_of_sarsa_by_hand():
+    """Two steps without a random action: δ = -1, then -1 - 0; with λ = 0.5 the second reaches back by half."""
+    weights = np.zeros((count_of(TWO), 2))
+    weights[:, 1] = 1e-12  # so that action 1 is taken
+    given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.0)
+    train_sarsa(
+        Chain(), np.zeros((1, 1)), 2, 2, TWO, given, weights, np.array([[0.0], [1.0]]), 8, np.random.default_rng(0)
+    )
+    assert weights[:, 1] == pytest.approx([-0.5 - 0.25, 0.0, -0.5], abs=1e-9)
+
+
+def test_replay_follows_what_is_thought_best():
+    """Three steps of reward 1, 2, 4 that all did the best action; γ = 0.5, the last state is worth 8."""
+    x, y = np.array([[0], [1], [2]], np.int32), np.array([[1], [2], [3]], np.int32)
+    weights = np.zeros((4, 2))
+    weights[:, 1] = 8.0
+    kept = Kept(x, y, np.array([1, 1, 1]), np.array([1.0, 2.0, 4.0]), np.zeros(3, np.int8), np.array([3]))
+    learn_from(*kept[:-1], weights, Recipe(alpha=1.0, gamma=0.5, steps=20), 0, 2)
+    assert weights[0, 1] == 1 + 0.5 * 2 + 0.25 * 4 + 0.125 * 8
+    kept.action[2] = 0  # another action than the best: the target ends before it
+    learn_from(*kept[:-1], weights, Recipe(alpha=1.0, gamma=0.5, steps=20), 0, 2)
+    assert weights[0, 1] == 1 + 0.5 * 2 + 0.25 * 8
+
+
+def test_dynamic_programming_on_a_chain():
+    """Five nodes on a line: one action moves to the right, the other stays; the right end is the goal."""
+    grid = limit.make_grid([0.0], [4.0], [5], [0.0])
+    cells, shares, rewards = np.zeros((5, 2), np.int32), np.zeros((5, 2, 1)), -np.ones((5, 2))
+    for node in range(5):
+        cells[node, 0] = limit.locate(grid, np.array([float(node)]), shares[node, 0])
+        cells[node, 1] = limit.locate(grid, np.array([node + 1.0]), shares[node, 1]) if node < 3 else -1
+    values, before = np.zeros(5), np.empty(5)
+    for _ in range(10):
+        limit.back_up(grid.corners, cells, shares, rewards, values, before)
+        values, before = before, values
+    assert values.tolist() == [-4.0, -3.0, -2.0, -1.0, -1.0]
+
+
+def test_interpolation_is_exact_for_multilinear_functions():
+    grid = limit.make_grid([-1.0, 0.0], [1.0, 3.0], [5, 4], [0.0, 0.0])
+    nodes = [(-1 + 0.5 * i, 1.0 * j) for i in range(5) for j in range(4)]
+    values = np.array([2 + x - 3 * y + x * y for x, y in nodes])
+    shares = np.empty(2)
+    for x, y in np.random.default_rng(0).uniform([-1, 0], [1, 3], (50, 2)):
+        at = limit.locate(grid, np.array([x, y]), shares)
+        assert limit.between(grid.corners, values, at, shares) == pytest.approx(2 + x - 3 * y + x * y)
+
+
+def test_cartpole_is_linearised_as_gymnasium_moves():
+    env = make_env("CartPole-v1")
+    A, B = by_hand.linearised(env)
+    small = np.array([1e-4, -2e-4, 3e-4, -1e-4])
+    env.reset(seed=0)
+    env.unwrapped.state = tuple(small)
+    moved = env.step(1)[0]
+    assert moved == pytest.approx(A @ small + B[:, 0] * env.unwrapped.force_mag, abs=1e-5)
+
+
+def test_the_regulator_solves_the_riccati_equation():
+    """One dimension, x' = x + u: the cost-to-go p solves p = 1 + p - p²/(1 + p), so p is the golden ratio."""
+    gain = by_hand.regulator(np.eye(1), np.eye(1))
+    golden = (1 + math.sqrt(5)) / 2
+    assert gain == pytest.approx([golden / (1 + golden)])
+
+
+def test_extra_trees_learn_a_step():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (400, 2))
+    y = np.where(x[:, 0] > 0.2, 3.0, -1.0)
+    forest, found = new_forest(10, len(x)), np.empty(3)
+    fit(forest, x, y, 2, rng)
+    predict(forest, np.array([[0.9, 0.0], [-0.9, 0.5], [0.5, -0.9]]), found)
+    assert found == pytest.approx([3.0, -1.0, 3.0])
+    predict(forest, x, grown := np.empty(400))
+    assert grown == pytest.approx(y)  # with leaves of one value the trees know their examples
+
+
+@pytest.mark.parametrize("name", ["Tiles, replayed", "Random linear"])
+def test_evaluating_does_not_disturb_learning(name):
+    made, settings = BASELINES[name]
+    often, once = (made("MountainCar-v0", 3, **settings) for _ in range(2))
+    for _ in range(4):
+        often.learn(250)
+        often.evaluate(2, 0)
+    for _ in range(4):
+        once.learn(250)
+    assert (often.weights == once.weights).all()
+
+
+def test_a_regulator_holds_the_pole():
+    assert (by_hand.ByHand("CartPole-v1", 0).evaluate(50, 0) == 500).all()
