@@ -1,0 +1,293 @@
+"""Decision trees as programs for a controller: Python, C in double and single precision, Structured Text, JSON.
+
+Each acts as the tree does.  An input outside its range counts as the end of the range, as for the agent, because no
+question of the tree lies beyond it.  NaN is for the caller to catch.
+"""
+
+import datetime
+import importlib.metadata
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spaql.checks import check_name
+from spaql.policies.export import walk
+from spaql.policies.tree import LEAF, NUMBERED, Tree
+
+DEEPEST = 90  # questions in a row: Python indents no more than 100 times
+
+
+def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
+    """Return the source of a Python function of the observed variables that needs nothing else.
+
+    Parameters
+    ----------
+    tree
+        The policy.
+    name
+        Of the function.
+    about
+        What the header says besides system, units and ranges: who made it, for what.
+
+    Returns
+    -------
+    source
+        The function returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
+    """
+    if tree.depth > DEEPEST:
+        raise ValueError(f"Python indents no more than 100 times, and this tree has depth {tree.depth}")
+
+    def leaf(values: list[str]) -> str:
+        return f"return {values[0]}" if len(values) == 1 else f"return ({', '.join(values)})"
+
+    body = _body(tree, name, "if {variable} < {threshold}:", "else:", "", leaf, double)
+    said = '"""' + "\n    ".join([*_head(tree, about), '"""'])
+    return "\n".join([f"def {name}({', '.join(tree.variables.observed)}):", f"    {said}", *body]) + "\n"
+
+
+def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str = "double") -> str:
+    """Return the source of a C function of the observed variables that needs nothing else.
+
+    Parameters
+    ----------
+    tree, name, about
+        As for `export_python`.
+    precision
+        "double", or "single": inputs, thresholds and actions are floats.  Every threshold is rounded up to the next
+        float, so for inputs that are floats, as Gymnasium's are, both decide the same.  A double that is rounded on
+        its way in moves by at most 6e-8 of its size.
+
+    Returns
+    -------
+    source
+        The function returns the action as in Python; several actuators are written to its last argument, an array.
+    """
+    if precision not in ("double", "single"):
+        raise ValueError(f"precision must be 'double' or 'single', not {precision!r}")
+    names, single = tree.variables, precision == "single"
+    kind, several = ("float" if single else "double"), len(names.actions) > 1
+    arguments = [f"{kind} {variable}" for variable in names.observed]
+    returned = "void" if several else "int" if names.box is None else kind
+    if several:
+        arguments.append(f"{kind} action[{len(names.actions)}]")
+
+    def leaf(values: list[str]) -> str:
+        return " ".join(f"action[{i}] = {v};" for i, v in enumerate(values)) if several else f"return {values[0]};"
+
+    body = _body(
+        tree, name, "if ({variable} < {threshold}) {{", "}} else {{", "}}", leaf, single_c if single else double
+    )
+    # A variable the tree never asks for is no mistake: compilers need not warn of it.
+    unused = [f"    (void){variable};" for i, variable in enumerate(names.observed) if i not in tree.feature]
+    head = ["/* " + "\n * ".join(_head(tree, about)).replace("*/", "* /"), " */"]
+    return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *unused, *body, "}"]) + "\n"
+
+
+# Words of IEC 61131-3 that no variable may have, in any case of letters, of those that a system might use.
+RESERVED = {
+    *("and", "array", "at", "bool", "by", "byte", "case", "constant", "date", "do", "else", "elsif", "end", "exit"),
+    *("false", "for", "function", "if", "int", "lreal", "mod", "not", "of", "on", "or", "program", "real", "repeat"),
+    *("retain", "return", "step", "string", "struct", "task", "then", "time", "to", "true", "type", "until", "var"),
+    *("while", "with", "word", "xor"),
+}
+
+
+def export_structured_text(tree: Tree, name: str = "policy", about: str = "") -> str:
+    """Return the policy in IEC 61131-3 Structured Text, for a programmable logic controller.
+
+    Parameters
+    ----------
+    tree, name, about
+        As for `export_python`.
+
+    Returns
+    -------
+    source
+        A FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.
+    """
+    names = tree.variables
+    outputs = names.actions if len(names.actions) > 1 else (name,)
+    words = [*names.observed, *outputs, *({name} - set(outputs))]
+    if used := [word for word in words if word.lower() in RESERVED]:
+        raise ValueError(f"{used[0]!r} is a word of Structured Text: give the variable another name")
+    if len({word.lower() for word in words}) < len(words):
+        raise ValueError(f"Structured Text does not tell capitals from small letters: {', '.join(words)} must differ")
+    kind = "INT" if names.box is None else "LREAL"
+
+    def leaf(values: list[str]) -> str:
+        return " ".join(f"{output} := {value};" for output, value in zip(outputs, values, strict=True))
+
+    body = _body(tree, name, "IF {variable} < {threshold} THEN", "ELSE", "END_IF;", leaf, structured)
+    head = ["(* " + "\n   ".join(_head(tree, about)).replace("*)", "* )"), "*)"]
+    inputs = ["VAR_INPUT", *(f"    {variable} : LREAL;" for variable in names.observed), "END_VAR"]
+    if len(outputs) == 1:
+        lines = [*head, f"FUNCTION {name} : {kind}", *inputs, *body, "END_FUNCTION"]
+    else:
+        written = ["VAR_OUTPUT", *(f"    {output} : LREAL;" for output in outputs), "END_VAR"]
+        lines = [*head, f"FUNCTION_BLOCK {name}", *inputs, *written, *body, "END_FUNCTION_BLOCK"]
+    return "\n".join(lines) + "\n"
+
+
+_VARIABLE = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "unit": {"type": "string"},
+        "low": {"type": ["number", "null"]},
+        "high": {"type": ["number", "null"]},
+        "choices": {"type": "array", "items": {"type": "number"}},
+        "first": {"type": "integer"},
+    },
+    "required": ["name", "unit"],
+    "additionalProperties": False,
+}
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A control policy as a decision tree",
+    "description": "Node 0 is the root.  If an observation is below the threshold, `left` comes next, else `right`.",
+    "type": "object",
+    "properties": {
+        "format": {"const": "spaql tree"},
+        "version": {"const": 1},
+        "about": {"type": "array", "items": {"type": "string"}},
+        "system": {"type": "string"},
+        "observations": {"type": "array", "items": _VARIABLE},
+        "actions": {"type": "array", "items": _VARIABLE},
+        "nodes": {
+            "type": "array",
+            "items": {
+                "oneOf": [
+                    {
+                        "type": "object",
+                        "properties": {
+                            "observation": {"type": "integer", "minimum": 0},
+                            "threshold": {"type": "number"},
+                            "left": {"type": "integer", "minimum": 1},
+                            "right": {"type": "integer", "minimum": 1},
+                        },
+                        "required": ["observation", "threshold", "left", "right"],
+                        "additionalProperties": False,
+                    },
+                    {
+                        "type": "object",
+                        "properties": {"action": {"type": "array", "items": {"type": "number"}}},
+                        "required": ["action"],
+                        "additionalProperties": False,
+                    },
+                ]
+            },
+        },
+    },
+    "required": ["format", "version", "about", "system", "observations", "actions", "nodes"],
+    "additionalProperties": False,
+}
+
+
+def export_json(tree: Tree, about: str = "") -> str:
+    """Return the policy as JSON that `spaql.policies.programs.SCHEMA` describes.
+
+    Parameters
+    ----------
+    tree, about
+        As for `export_python`.
+    """
+    names = tree.variables
+    actions: list[dict[str, Any]]
+    if names.box is None:
+        what = {"name": names.action, "unit": names.action_unit, "first": names.start}
+        actions = [what if names.actions == (NUMBERED,) else what | {"choices": list(names.choices)}]
+    else:
+        ends = np.ravel(names.box.low).tolist(), np.ravel(names.box.high).tolist()
+        rows = zip(names.actions, names.action_units, *ends, strict=True)
+        actions = [dict(zip(("name", "unit", "low", "high"), row, strict=True)) for row in rows]
+    nodes: list[dict[str, Any]] = []
+    for node, values in enumerate(_values(tree)):
+        if tree.feature[node] == LEAF:
+            nodes.append({"action": values})
+        else:
+            question = {"observation": int(tree.feature[node]), "threshold": float(tree.threshold[node])}
+            nodes.append(question | {"left": int(tree.left[node]), "right": int(tree.right[node])})
+    observations = [
+        {"name": name, "unit": unit, "low": low, "high": high}
+        for name, unit, (low, high) in zip(names.observed, names.units, _ranges(tree), strict=True)
+    ]
+    said = {"format": "spaql tree", "version": 1, "about": _head(tree, about), "system": names.system}
+    return json.dumps(said | {"observations": observations, "actions": actions, "nodes": nodes}, indent=1) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def double(number: float) -> str:
+    """Return a number with all its digits, or 0 where it is denormal: some processors take it for 0 anyway."""
+    return repr(number if abs(number) >= np.finfo(float).tiny else type(number)(0))
+
+
+def single_c(number: float) -> str:
+    """Return the least float that is not below a number, for C."""
+    if isinstance(number, int):
+        return repr(number)
+    rounded = np.float32(np.clip(number, -np.finfo(np.float32).max, np.finfo(np.float32).max))
+    if float(rounded) < number and rounded < np.finfo(np.float32).max:
+        rounded = np.nextafter(rounded, np.float32(math.inf))
+    return f"{rounded if abs(rounded) >= np.finfo(np.float32).tiny else np.float32(0)}f"
+
+
+def structured(number: float) -> str:
+    """Return a number as Structured Text writes it: a point before any exponent."""
+    mantissa, e, exponent = double(number).partition("e")
+    return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{exponent}" if e else mantissa
+
+
+def _values(tree: Tree) -> list[list]:
+    """Return the action of each node as plain numbers."""
+    return tree.value.reshape(len(tree.feature), -1).tolist()
+
+
+def _body(
+    tree: Tree, name: str, below: str, otherwise: str, end: str, leaf: Callable, write: Callable[[float], str]
+) -> list[str]:
+    """Return the indented lines of a program, in the words of its language."""
+    check_name("name", name)
+    forms, values, lines = {"<": below, ">=": otherwise, "end": end}, _values(tree), []
+    for place, node, depth in walk(tree):
+        if place == "leaf":
+            line = leaf([write(value) for value in values[node]])
+        else:
+            variable = tree.variables.observed[tree.feature[node]]
+            line = forms[place].format(variable=variable, threshold=write(float(tree.threshold[node])))
+        if line:
+            lines.append("    " * (depth + 1) + line)
+    return lines
+
+
+def _ranges(tree: Tree) -> list[tuple[float | None, float | None]]:
+    """Return the least and the greatest value of each observed variable, None where there is none."""
+    space = tree.variables.space
+    ends = zip(space.centre, space.half, strict=True)
+    return [(c - h, c + h) if math.isfinite(h) else (None, None) for c, h in ends]
+
+
+def _head(tree: Tree, about: str) -> list[str]:
+    """Return what a program says of itself: what it is, who made it and when, inputs, units, ranges and outputs."""
+    names = tree.variables
+    version = importlib.metadata.version("spaql")
+    date = datetime.date.today().isoformat()
+    lines = [f"A policy for {names.system}: a decision tree with {tree.leaves} leaves.  spaql {version}, {date}."]
+    lines += about.splitlines()
+    for name, unit, (low, high) in zip(names.observed, names.units, _ranges(tree), strict=True):
+        reach = "any number" if low is None else f"{low:g} to {high:g}; beyond, as at the end"
+        lines.append(f"in   {name}{f' in {unit}' if unit else ''}: {reach}")
+    if names.box is not None:
+        for name, unit in zip(names.actions, names.action_units, strict=True):
+            lines.append(f"out  {name}{f' in {unit}' if unit else ''}")
+        return lines
+    if names.actions == (NUMBERED,):
+        return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]
+    meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))
+    unit = f" in {names.action_unit}" if names.action_unit else ""
+    return [*lines, f"out  the number of the action; {names.action}{unit} {meanings}"]

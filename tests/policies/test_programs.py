@@ -1,0 +1,160 @@
+"""Policies as programs: each plays against the agent, compiled or interpreted by something that is not ours."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import jsonschema
+import numpy as np
+import pytest
+
+from spaql import SPAQL
+from spaql.policies.programs import SCHEMA, export_c, export_json, export_python, export_structured_text
+from spaql.policies.tree import LEAF
+from tests.policies.test_policies import Plane, borders, random_observations
+
+TREES = {  # five torques, a torque, a force, and two actuators
+    "spaql/PendulumDiscrete-v1": lambda: SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=1).learn(100, 5),
+    "Pendulum-v1": lambda: SPAQL("Pendulum-v1", xi=4, seed=1).learn(100, 5),
+    "CartPole-v0": lambda: SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5),
+    "two actuators": lambda: SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1),
+}
+
+
+@pytest.fixture(scope="module", params=TREES)
+def case(request):
+    """An agent, its tree, and observations on and around its borders, in the form of Gymnasium's: float32."""
+    agent = TREES[request.param]()
+    tree = agent.policy.tree()
+    if request.param == "two actuators":
+        points = np.random.default_rng(0).normal(size=(3000, 3))
+    else:
+        points = np.concatenate((random_observations(request.param, 3000), borders(tree, count=2)))
+    points = points.astype(np.float32)
+    points[np.abs(points) < np.finfo(np.float32).tiny] = 0.0
+    expected = np.reshape(agent.predict(points, deterministic=True)[0], (len(points), -1))
+    return agent, tree, points.astype(float), expected
+
+
+def in_python(source):
+    """The function that a source in Python defines, with nothing at hand."""
+    names = {"__builtins__": {}}
+    exec(source, names)
+    return names["act"]
+
+
+def from_structured_text(source):
+    """A program in the subset of Structured Text that exports use, as a Python function of the inputs."""
+    source = re.sub(r"\(\*.*?\*\)", "", source, flags=re.DOTALL)
+    kind, name = re.search(r"(FUNCTION|FUNCTION_BLOCK) (\w+)", source).groups()
+    sections = dict(re.findall(r"(VAR_\w+)(.*?)END_VAR", source, re.DOTALL))
+    inputs, outputs = (re.findall(r"(\w+) : LREAL;", sections.get(f"VAR_{way}", "")) for way in ("INPUT", "OUTPUT"))
+    lines, indent = [f"def act({', '.join(inputs)}):"], 1
+    for line in source.rpartition("END_VAR")[2].rpartition(f"END_{kind}")[0].split("\n"):
+        line = line.strip()
+        number = r"-?\d+(?:\.\d+(?:E[+-]?\d+)?)?"
+        if question := re.fullmatch(rf"IF (\w+) < ({number}) THEN", line):
+            lines.append("    " * indent + f"if {question[1]} < {question[2]}:")
+            indent += 1
+        elif line == "ELSE":
+            lines.append("    " * (indent - 1) + "else:")
+        elif line == "END_IF;":
+            indent -= 1
+        elif line:
+            assert re.fullmatch(rf"(\w+ := {number}; ?)+", line), line
+            lines.append("    " * indent + line.replace(":=", "="))
+    lines.append(f"    return ({', '.join(outputs or [name])},)")
+    return in_python("\n".join(lines))
+
+
+def from_json(text):
+    """A policy in JSON as a Python function of the inputs; the text must fit its schema."""
+    policy = json.loads(text)
+    jsonschema.validate(policy, SCHEMA)
+
+    def act(*inputs):
+        node = policy["nodes"][0]
+        while "action" not in node:
+            node = policy["nodes"][node["left" if inputs[node["observation"]] < node["threshold"] else "right"]]
+        return node["action"]
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda tree: in_python(export_python(tree, "act")),
+        lambda tree: from_structured_text(export_structured_text(tree, "act")),
+        lambda tree: from_json(export_json(tree)),
+    ],
+    ids=["Python", "Structured Text", "JSON"],
+)
+def test_a_program_does_what_the_agent_does(case, read):
+    _, tree, points, expected = case
+    act = read(tree)
+    assert [np.ravel(act(*point)).tolist() for point in points.tolist()] == expected.tolist()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize(("precision", "kind"), [("double", "double"), ("single", "float")])
+def test_the_c_function_does_what_the_agent_does(case, precision, kind, tmp_path):
+    # Thresholds of single precision are rounded up, so that for floats the two decide alike.
+    _, tree, points, expected = case
+    inputs = ", ".join(f"o[{i}]" for i in range(points.shape[1]))
+    count = expected.shape[1]
+    call = f"a[0] = act({inputs});" if count == 1 else f"act({inputs}, a);"
+    main = f"""
+    #include <stdio.h>
+    int main(void) {{
+        {kind} o[{points.shape[1]}], a[{count}];
+        while (fread(o, sizeof o, 1, stdin) == 1) {{
+            {call}
+            fwrite(a, sizeof a, 1, stdout);
+        }}
+        return 0;
+    }}
+    """
+    (tmp_path / "act.c").write_text(export_c(tree, "act", precision=precision) + main, encoding="utf-8")
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
+    subprocess.run(["cc", *strict, "-o", "act", "act.c"], cwd=tmp_path, check=True)
+    given = points.astype(np.float32 if precision == "single" else float)
+    done = subprocess.run([tmp_path / "act"], input=given.tobytes(), capture_output=True, check=True)
+    assert np.array_equal(np.frombuffer(done.stdout, given.dtype).reshape(-1, count), expected)
+
+
+def test_a_program_plays_an_episode_as_the_agent_does():
+    agent = SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5)
+    act = from_structured_text(export_structured_text(agent.policy.tree()))
+    observation, _ = agent.env.reset(seed=3)
+    over = False
+    while not over:
+        (action,) = act(*observation.tolist())
+        assert action == agent.predict(observation, deterministic=True)[0]
+        observation, _, terminated, truncated, _ = agent.env.step(action)
+        over = terminated or truncated
+
+
+def test_what_no_program_can_have_is_refused():
+    agent = SPAQL("CartPole-v0", xi=4, seed=1)
+    tree = agent.policy.tree()
+    for name in ("1st", "a b", "if", "θ"):
+        with pytest.raises(ValueError, match="name"):
+            export_python(tree, name)
+    with pytest.raises(ValueError, match="'double' or 'single', not 'half'"):
+        export_c(tree, precision="half")
+    with pytest.raises(ValueError, match="word of Structured Text"):
+        export_structured_text(tree, "program")
+    clash = tree._replace(variables=tree.variables._replace(observed=("x", "X", "y", "z")))
+    with pytest.raises(ValueError, match="capitals"):
+        export_structured_text(clash)
+
+
+def test_a_header_cannot_end_its_comment(case):
+    _, tree, _, _ = case
+    about = "by */ and *) nobody"
+    assert export_c(tree, about=about).count("*/") == 1
+    assert export_structured_text(tree, about=about).count("*)") == 1
+    assert all(node["action"] for node in json.loads(export_json(tree, about))["nodes"] if "action" in node)
+    assert (tree.feature == LEAF).sum() == tree.leaves
