@@ -1,0 +1,122 @@
+"""Whether an algorithm sees further than the next reward: runs on the small problems.
+
+`python -m spaql.paper.audit.foresight` makes `results/foresight.json` again, in some minutes on one core.
+"""
+
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from spaql.agent import Agent
+from spaql.paper.audit.optimum import optimum
+from spaql.paper.runs.algorithms import make_agent
+from spaql.paper.runs.job import SEED
+from spaql.paper.runs.provenance import default_store, provenance
+from spaql.rules import Rules
+
+XIS = (0.01, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 5.0)  # that the papers before this one searched
+TWO_STEPS = ("spaql/TwoStep1-v0", "spaql/TwoStep4-v0")
+BORN = ("spaql/OilLaplace1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
+K, N, FRESH = 2000, 20, 500
+SEARCHED = {"two steps": 5, "born": 2}  # agents for each ξ of the search, on seeds of their own
+AGENTS = {"two steps": 100, "born": 20}  # of each cell
+POINTS = 50  # of a curve of regret
+
+LAST = Rules(kept="last")
+
+
+def discounted(system: str) -> float:
+    """Return 1 - 1/H, the greatest discount for which no discounted return is cut at H."""
+    return 0.5 if system in TWO_STEPS else 0.8
+
+
+def methods(system: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the algorithms that are compared: a name, the algorithm, and what is changed in it."""
+    return {
+        "Random": ("Random", {}),
+        "AQL": ("AQL", {}),
+        "SPAQL": ("SPAQL", {}),
+        "bandit": ("SPAQL", {"initial": 0.0, "discount": 0.0}),
+        "SPAQL, last kept": ("SPAQL", {"rules": LAST}),
+        "bandit, last kept": ("SPAQL", {"rules": LAST, "initial": 0.0, "discount": 0.0}),
+        "discount": ("SPAQL", {"rules": LAST, "discount": discounted(system)}),
+        "zero at the end": ("SPAQL", {"rules": LAST._replace(termination="zero")}),
+        "shrinking cap": ("SPAQL", {"rules": LAST._replace(cap="left")}),
+        "Q from 0": ("SPAQL", {"rules": LAST, "initial": 0.0}),
+    }
+
+
+def trained(system: str, method: str, xi: float, agent: int, root: int = SEED) -> Agent:
+    """Return an agent that has learnt; same arguments, same numbers."""
+    algorithm, changes = methods(system)[method]
+    key = zlib.crc32(f"{system} {method} {xi!r}".encode())
+    seed = np.random.SeedSequence(root, spawn_key=(key, agent))
+    return make_agent(algorithm, system, xi, seed=seed, **changes).learn(1 if algorithm == "Random" else K, N)
+
+
+def afresh(agent: Agent) -> float:
+    """Return the mean return of the policy kept on fresh episodes."""
+    return float(agent.evaluate(FRESH, seed=agent.seed.spawn(1)[0]).mean())
+
+
+def searched(system: str, method: str) -> float:
+    """Return the ξ with which a few agents earn most, on seeds that no other run has; the largest of equals."""
+    if method == "Random":
+        return 0.0
+    agents = SEARCHED["two steps" if system in TWO_STEPS else "born"]
+    found = {xi: np.mean([afresh(trained(system, method, xi, i, SEED + 1)) for i in range(agents)]) for xi in XIS}
+    return max(reversed(XIS), key=found.__getitem__)
+
+
+def regrets(agents: list[np.ndarray], best: float) -> dict[str, list[float]]:
+    """Return the regret of the trainee's greedy policies so far, at some iterations: mean and 95 % half-width."""
+    places = np.unique(np.linspace(0, K - 1, POINTS).astype(int))
+    lost = np.cumsum(best - np.array(agents), axis=1)[:, places]
+    half = 1.96 * lost.std(axis=0) / np.sqrt(len(lost))
+    return {
+        "iteration": (places + 1).tolist(),
+        "regret": lost.mean(axis=0).round(3).tolist(),
+        "half": half.round(3).tolist(),
+    }
+
+
+def small_rows(system: str, agents: int) -> Iterator[dict[str, Any]]:
+    """Yield a row for each method on one of the small problems."""
+    best, myopic, error = (1.0, 0.25, 0.0) if system in TWO_STEPS else optimum(system)
+    for method in methods(system):
+        xi = searched(system, method)
+        team = [trained(system, method, xi, i) for i in range(agents)]
+        row = {"system": system, "method": method, "xi": xi, "best": best, "myopic": myopic, "error": error}
+        row["fresh"] = [round(afresh(agent), 4) for agent in team]
+        row["reported"] = round(float(np.mean([agent.history.rewards[-1] for agent in team])), 4)
+        row["arms"] = round(float(np.mean([agent.arms for agent in team])), 1)
+        if system in TWO_STEPS and method != "Random":
+            row |= regrets([agent.history.evaluations for agent in team], best)
+        yield row
+
+
+def write_foresight(store: str | os.PathLike | None = None) -> Path:
+    """Run everything and write the file, with where it comes from."""
+    path = Path(store or default_store()) / "foresight.json"
+    small = [row for system in TWO_STEPS for row in small_rows(system, AGENTS["two steps"])]
+    small += [row for system in BORN for row in small_rows(system, AGENTS["born"])]
+    kept = {"provenance": provenance(), "small": small}
+    path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
+    return path
+
+
+def load_foresight(part: str, store: str | os.PathLike | None = None) -> pd.DataFrame:
+    """Return a part of the stored file: "small", one row per system and method."""
+    path = Path(store or default_store()) / "foresight.json"
+    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part])
+
+
+if __name__ == "__main__":
+    print(write_foresight(*sys.argv[1:2]))
