@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from spaql.policies.interval import Interval, numbers
 
@@ -119,8 +118,14 @@ def corrected_together(compared: Mapping[Name, Comparison]) -> dict[Name, Compar
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's step-down method."""
-    return multipletests(p, method="holm")[1].tolist() if len(p) else []
+    """Return p-values corrected by Holm's step-down method.
+
+    That of statsmodels collects garbage in each call, which took three quarters of the time of all verdicts.
+    """
+    order = np.argsort(p)
+    corrected = np.empty(len(p))
+    corrected[order] = np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(p), 0, -1)).clip(max=1.0)
+    return corrected.tolist()
 
 
 def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
