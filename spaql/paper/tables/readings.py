@@ -36,6 +36,7 @@ def readings_table(joint: pd.DataFrame, caption: str, name: str) -> Table:
             {"reading": row.reading, "what was run": reading_words(row.reading), "root seeds": f"{row.roots:.0f}"}
             | {"log L behind the best": number(row.behind, 1)}
             | {"χ²": f"**{number(row.chi2, 1)}**", "p": p_value(row.p).removeprefix("p ").removeprefix("= ")}
+            | {"χ², without Random": number(row.without_random, 1)}
             | {f"χ², {algorithm}": number(row[algorithm], 1) for algorithm in (*LEARNERS, "Random")}
         )
     return Table(pd.DataFrame(rows), caption, name, not_judged(joint))
