@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from spaql.advice import CROWDED, Advice
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import joined, records
+from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
 from spaql.partition import ARMS, Partition, is_crowded
@@ -172,7 +172,8 @@ class Learning:
         """Train until so many iterations more are done, with a look at the keyboard now and then."""
         compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
         goal = first + iterations
-        self._history = joined(self._history[:first], records(iterations, HISTORY))
+        rows = self._history[:first], records(iterations, HISTORY)
+        self._history = np.concatenate(rows).view(type(rows[1]))
         self._glanced = time.perf_counter()
         chunk = max(1, FIRST_CHUNK // self._learner.limit) if compiled else N + 1  # episodes of about CHUNK seconds
         ready = not compiled

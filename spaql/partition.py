@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.compiling import either, entry, inlined, inner, joined, records
+from spaql.compiling import either, entry, inlined, inner, lengthened, records
 
 # No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is not a
 # negative index, which would count from an array's end.  That saves up to a tenth of a rollout's time.
@@ -98,7 +98,10 @@ def single_ball(p):
     balls[0].next, balls[0].visits = NONE, 0
     cells[0].children = NONE
     cells[0].best = cells[0].own = cells[0].first = 0
-    return Partition(balls, p.low[:1].copy(), p.high[:1].copy(), cells, np.array([1, 1, 1, 0]), p.axes)
+    counts = p.counts.copy()
+    counts[BALLS] = counts[CELLS] = counts[ARMS] = 1
+    counts[SPLITS] = 0
+    return Partition(balls, p.low[:1].copy(), p.high[:1].copy(), cells, counts, p.axes)
 
 
 @inlined
@@ -304,15 +307,12 @@ def make_room(p, balls, cells):
     """Return a partition with room for more balls and cells."""
     if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
         return p
-    more = max(len(p.balls), balls)
-    room = np.empty(more, BALL)
-    bounds = np.empty((more, p.low.shape[1]))
-    more_cells = np.empty(max(len(p.cells), cells), CELL)
+    more, more_cells = max(len(p.balls), balls), max(len(p.cells), cells)
     return Partition(
-        joined(p.balls, room),
-        joined(p.low, bounds),
-        joined(p.high, bounds),
-        joined(p.cells, more_cells),
+        lengthened(p.balls, more),
+        lengthened(p.low, more),
+        lengthened(p.high, more),
+        lengthened(p.cells, more_cells),
         p.counts,
         p.axes,
     )
