@@ -127,6 +127,7 @@ def test_the_agents_equal_the_naive_ones(case):
     assert real_balls(real._trainee, roots) == naive_balls(naive.trainee)
 
 
+@pytest.mark.long
 def test_everything_happens_in_some_case():
     """What never happens would be compared in vain."""
     happened = {a: sum((naive_run(*case).events for case in CASES if case[0] == a), Counter()) for a in AGENTS}
@@ -138,6 +139,7 @@ def test_everything_happens_in_some_case():
         }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_every_rule_makes_a_difference_in_some_case(algorithm):
     def learnt(*case):
