@@ -240,14 +240,15 @@ def check_status(status: np.ndarray, history: np.ndarray, learner: Learner) -> N
 
 
 def check_history(history: np.ndarray, status: np.ndarray, arms: int, learner: Learner) -> None:
-    """Raise an error if a history is not one that this learner can have had.
-
-    What the rows say of rewards is as good as the file: nothing that is learned depends on it.
-    """
+    """Raise an error if a history is not one that this learner can have had."""
     sound = np.isfinite(history["rewards"]) & np.isfinite(history["evaluations"]) & (history["tau"] >= 0)
     sound &= (history["steps"] >= 1) & (history["steps"] <= learner.H) & (history["evaluation_steps"] >= 0)
     sound &= (history["arms"] >= 1) & (history["trainee_arms"] >= 1)
-    if not keeps_best(learner):
+    if keeps_best(learner):
+        best = np.maximum(history["rewards"][:-1], history["evaluations"][1:])
+        sound[:1] &= history["rewards"][:1] >= history["evaluations"][:1]
+        sound[1:] &= history["rewards"][1:] == best
+    else:
         sound &= (history["rewards"] == history["evaluations"]) & (history["arms"] == history["trainee_arms"])
     if not evaluates_first(learner):  # its partition only grows
         sound[1:] &= np.diff(history["arms"]) >= 0
