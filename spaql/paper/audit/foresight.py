@@ -16,17 +16,21 @@ import pandas as pd
 
 from spaql.agent import Agent
 from spaql.paper.audit.optimum import optimum
+from spaql.paper.baselines.by_hand import ByHand
+from spaql.paper.baselines.limit import GRIDS, find_limit
 from spaql.paper.runs.algorithms import make_agent
 from spaql.paper.runs.job import SEED
 from spaql.paper.runs.provenance import default_store, provenance
 from spaql.rules import Rules
+from spaql.systems import ambulance, oil, possible_returns
 
 XIS = (0.01, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 5.0)  # that the papers before this one searched
 TWO_STEPS = ("spaql/TwoStep1-v0", "spaql/TwoStep4-v0")
-BORN = ("spaql/OilLaplace1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
+BORN = (*oil.IDS, *ambulance.IDS)
+MENDED = (*TWO_STEPS, "spaql/OilLaplace1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
 K, N, FRESH = 2000, 20, 500
-SEARCHED = {"two steps": 5, "born": 2}  # agents for each ξ of the search, on seeds of their own
-AGENTS = {"two steps": 100, "born": 20}  # of each cell
+SEARCHED = 3  # agents for each ξ of the search, on seeds of their own
+AGENTS = 100  # of each cell
 POINTS = 50  # of a curve of regret
 
 LAST = Rules(kept="last")
@@ -39,13 +43,17 @@ def discounted(system: str) -> float:
 
 def methods(system: str) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the algorithms that are compared: a name, the algorithm, and what is changed in it."""
-    return {
+    found: dict[str, tuple[str, dict[str, Any]]] = {
         "Random": ("Random", {}),
         "AQL": ("AQL", {}),
         "SPAQL": ("SPAQL", {}),
         "bandit": ("SPAQL", {"initial": 0.0, "discount": 0.0}),
         "SPAQL, last kept": ("SPAQL", {"rules": LAST}),
         "bandit, last kept": ("SPAQL", {"rules": LAST, "initial": 0.0, "discount": 0.0}),
+    }
+    if system not in MENDED:
+        return found
+    return found | {
         "discount": ("SPAQL", {"rules": LAST, "discount": discounted(system)}),
         "zero at the end": ("SPAQL", {"rules": LAST._replace(termination="zero")}),
         "shrinking cap": ("SPAQL", {"rules": LAST._replace(cap="left")}),
@@ -70,8 +78,7 @@ def searched(system: str, method: str) -> float:
     """Return the ξ with which a few agents earn most, on seeds that no other run has; the largest of equals."""
     if method == "Random":
         return 0.0
-    agents = SEARCHED["two steps" if system in TWO_STEPS else "born"]
-    found = {xi: np.mean([afresh(trained(system, method, xi, i, SEED + 1)) for i in range(agents)]) for xi in XIS}
+    found = {xi: np.mean([afresh(trained(system, method, xi, i, SEED + 1)) for i in range(SEARCHED)]) for xi in XIS}
     return max(reversed(XIS), key=found.__getitem__)
 
 
@@ -87,12 +94,12 @@ def regrets(agents: list[np.ndarray], best: float) -> dict[str, list[float]]:
     }
 
 
-def small_rows(system: str, agents: int) -> Iterator[dict[str, Any]]:
+def small_rows(system: str) -> Iterator[dict[str, Any]]:
     """Yield a row for each method on one of the small problems."""
     best, myopic, error = (1.0, 0.25, 0.0) if system in TWO_STEPS else optimum(system)
     for method in methods(system):
         xi = searched(system, method)
-        team = [trained(system, method, xi, i) for i in range(agents)]
+        team = [trained(system, method, xi, i) for i in range(AGENTS)]
         row = {"system": system, "method": method, "xi": xi, "best": best, "myopic": myopic, "error": error}
         row["fresh"] = [round(afresh(agent), 4) for agent in team]
         row["reported"] = round(float(np.mean([agent.history.rewards[-1] for agent in team])), 4)
@@ -102,18 +109,29 @@ def small_rows(system: str, agents: int) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def costs_of_time() -> Iterator[dict[str, Any]]:
+    """Yield what the best policy earns that may depend on time, and what one earns that may not.
+
+    On CartPole a rule that does not earns all that can be earned.
+    """
+    grid = GRIDS["Pendulum-v1"]
+    found = [find_limit("Pendulum-v1", **grid, seed=SEED, stationary=one).returns.mean() for one in (False, True)]
+    yield {"system": "Pendulum-v1", "with": float(found[0]), "without": float(found[1])}
+    regulated = ByHand("CartPole-v0", SEED).evaluate(1000, SEED).mean()
+    yield {"system": "CartPole-v0", "with": possible_returns("CartPole-v0")[1], "without": float(regulated)}
+
+
 def write_foresight(store: str | os.PathLike | None = None) -> Path:
     """Run everything and write the file, with where it comes from."""
     path = Path(store or default_store()) / "foresight.json"
-    small = [row for system in TWO_STEPS for row in small_rows(system, AGENTS["two steps"])]
-    small += [row for system in BORN for row in small_rows(system, AGENTS["born"])]
-    kept = {"provenance": provenance(), "small": small}
+    small = [row for system in (*TWO_STEPS, *BORN) for row in small_rows(system)]
+    kept = {"provenance": provenance(), "small": small, "time": list(costs_of_time())}
     path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
     return path
 
 
 def load_foresight(part: str, store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return a part of the stored file: "small", one row per system and method."""
+    """Return a part of the stored file: "small", one row per system and method, or "time", one per system."""
     path = Path(store or default_store()) / "foresight.json"
     return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part])
 

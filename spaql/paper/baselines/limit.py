@@ -155,6 +155,7 @@ def find_limit(
     seed: Any = 0,
     stored: int = 200,
     depth: int = 1,
+    stationary: bool = False,
 ) -> Limit:
     """Return what the best policy earns.
 
@@ -174,6 +175,8 @@ def find_limit(
         Of how many steps the values are kept to play with, at most; those in between use an earlier one's.
     depth
         How many steps the policy looks ahead: more make up for a coarse grid.
+    stationary
+        Whether the policy takes every step for the first, so that it does not depend on time.
     """
     env = make_env(env)
     world = compiled_world(env, space_of(env))
@@ -201,6 +204,8 @@ def find_limit(
         if np.array_equal(after, before):  # as it stays for all earlier steps
             values[: h // every + 1] = after
             break
+    if stationary:
+        values[:] = values[0]
     returns = np.empty(episodes)
     starts = world.draw(np.random.default_rng(seed), episodes)
     world.call(play, grid, chosen, values, every, limit, depth, starts, returns)

@@ -255,6 +255,10 @@ def foresight() -> dict[str, str]:
             half = len(row["regret"]) // 2
             lost = row["regret"][-1] - row["regret"][half]
             found[f"{key}.slope"] = number(lost / (row["iteration"][-1] - row["iteration"][half]), 2)
+    places = {name: place for place, name in SYSTEMS.items()}
+    for row in load_foresight("time").to_dict("records"):
+        found[f"time.{places[row['system']]}.best"] = number(row["with"], 0)
+        found[f"time.{places[row['system']]}.cost"] = number(row["with"] - row["without"], 4)
     return found
 
 
