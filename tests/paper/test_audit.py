@@ -216,14 +216,6 @@ def test_a_budget_by_hand():
     assert aql.rewards["all"] == 3  # AQL does not need its rollouts
 
 
-def test_probability_of_improvement_by_hand():
-    records = records_of("SPAQL", curves=[[3], [5]], fresh=[1, 1]) + records_of("AQL", curves=[[4], [1]])
-    frame = comparison.improvement_table(records).set_index("quantity")
-    assert frame.loc["rewards", ["first", "second", "probability"]].tolist() == ["SPAQL", "AQL", 0.75]
-    assert frame.probability["fresh"] == 0.25
-    assert (frame.probability_low <= frame.probability).all()
-
-
 @pytest.fixture(scope="module")
 def replications():
     return random_baseline.random_row(replications=60)

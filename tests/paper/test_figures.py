@@ -119,15 +119,6 @@ def test_a_profile_shows_which_share_of_the_fresh_episodes_reaches_a_return(reco
     assert len({tuple(line.get_xdata()[:1]) for line in lines.values() if len(line.get_xdata()) > 1}) == 1
 
 
-def test_each_agent_is_joined_to_itself_on_fresh_episodes(records):
-    ends = finals(records)
-    figure = learning.reported_and_fresh(ends)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["AQL", "SPAQL", "SPAQL-TS"]
-    mine = ends[ends.algorithm == "SPAQL"]
-    pairs = [tuple(line.get_ydata()) for line in figure.axes[1].lines if line.get_linewidth() == 0.6]
-    assert pairs == list(zip(mine.rewards, mine.fresh, strict=True))
-
-
 def test_replayed_episodes_begin_in_one_state_and_their_own_agents_play_them(records):
     chosen = [next(r for r in records if r.job.algorithm == name) for name in ("Random", "SPAQL", "SPAQL-TS")]
     again = [replay(record, retrain(record.job, None), seed=3) for record in chosen]

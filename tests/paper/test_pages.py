@@ -13,9 +13,10 @@ from docutils.utils import new_document
 
 from spaql.paper.book import home, icons
 from spaql.paper.book.explorer import read_policies
+from spaql.paper.book.measure import words_of
 from spaql.paper.book.search import Section, sections_of, write_search
 from spaql.paper.book.sphinx import bind_text, bound, link_repository
-from spaql.paper.tables import download, sizes_frame, summary_frame
+from spaql.paper.tables import download, nodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.table import is_numeric
 from spaql.policies.rescore import rescore, search_episodes
 from spaql.policies.simplify import Search, Size
@@ -167,3 +168,24 @@ def test_trade_offs_are_frames_with_one_row_per_tree():
     assert frame.to_dict("list") == {
         "algorithm": ["SPAQL"] * 2, "leaves": [2, 7], "return": [-300, -200], "low": [-310, -205], "high": [-290, -195]
     }  # fmt: skip
+
+
+def test_a_tree_is_a_frame_with_one_row_per_node():
+    from spaql import SPAQLTS
+
+    tree = SPAQLTS(CARTPOLE, xi=20, seed=0).learn(60, 10).policy.tree()
+    frame = nodes_frame(tree)
+    assert frame.action.notna().sum() == tree.leaves
+    assert set(frame.action.dropna()) <= {"-10 N", "+10 N", "-10 N or +10 N"}
+    observation = np.array([0.1, -0.2, 0.03, 0.4])
+    node = 0
+    while isinstance(frame.yes[node], str):
+        below = observation[tree.variables.observed.index(frame.variable[node])] < frame.below[node]
+        node = int(frame.yes[node] if below else frame.no[node])
+    assert node == tree.apply(observation)[0]
+
+
+def test_references_tables_and_code_are_no_prose():
+    page = """<article><p>Three plain words</p><pre>some code</pre><table><caption>A caption</caption><tr><td>5
+        </td></tr></table><div class="citation" id="id1"><p>Sutton and Barto, 2018</p></div></article>"""
+    assert words_of(page) == 5

@@ -143,14 +143,7 @@ def test_a_change_that_changes_nothing_has_no_panel():
     assert [axes.get_title(loc="left") for axes in figures.robustness_curves(frame).axes] == ["Length"]
 
 
-def test_growth_shows_one_panel_per_snapshot():
-    found = snapshots(SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=0), [0, 50, 400], 5)
-    figure = figures.growth(found, "theta", "theta_dot")
-    assert [axes.get_title() for axes in figure.axes] == ["iteration 0", "iteration 50", "iteration 400"]
-    borders = [sum(np.abs(np.diff(line, axis=0)).sum() for line in axes.collections[0].get_segments())
-               for axes in figure.axes]  # fmt: skip
-    assert borders[0] < borders[1] < borders[2]
-    figure.canvas.draw()
+def test_no_snapshot_is_taken_of_the_past():
     agent = SPAQL("CartPole-v0", xi=4, seed=0).learn(5, 2)
     with pytest.raises(ValueError, match="already"):
         snapshots(agent, [3])

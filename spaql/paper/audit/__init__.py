@@ -3,7 +3,7 @@
 from spaql.paper.audit.ablation import ablation_table, explanations, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results
-from spaql.paper.audit.comparison import at_budget, crossings, improvement_table, samples_by_agent, samples_needed
+from spaql.paper.audit.comparison import at_budget, crossings, samples_by_agent, samples_needed
 from spaql.paper.audit.judge import show_ours, summary, verdicts
 from spaql.paper.audit.random_baseline import random_fit, random_row
 from spaql.paper.audit.readings import best_reading, distances, joint_fits, reading_groups
@@ -19,7 +19,6 @@ __all__ = [
     "deviations",
     "distances",
     "explanations",
-    "improvement_table",
     "joint_fits",
     "paper_results",
     "random_fit",

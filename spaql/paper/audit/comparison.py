@@ -1,4 +1,4 @@
-"""A fairer comparison with TRPO: crossings, samples to a threshold, equal budgets, probability of improvement."""
+"""A fairer comparison with TRPO: crossings, samples to a threshold, equal budgets."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,10 +16,9 @@ from spaql.paper.statistics import (
     bootstrap_interval,
     bootstrap_weights,
     percentile_interval,
-    probability_of_improvement,
     samples_to_reach,
 )
-from spaql.paper.studies import LEARNERS, is_long
+from spaql.paper.studies import is_long
 from spaql.policies.interval import Interval
 
 # The systems that TRPO ran on, and the rewards on the way to what the algorithms end with there: the last one of
@@ -147,27 +146,3 @@ def at_budget(records: Iterable[Record], budget: int = BUDGET) -> pd.DataFrame:
                 | spell("rewards", bootstrap_interval(last.rewards))
             )
     return by_system(pd.DataFrame(rows))
-
-
-def improvement_table(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the probability that an agent of one algorithm beats one of another, with bootstrap intervals.
-
-    By the reported numbers and on fresh episodes; every pair of algorithms on a system once, ties half.
-    """
-    groups: dict[str, dict[str, Group]] = {}
-    for job, group in grouped(compared(records)).items():
-        groups.setdefault(job.system, {})[job.algorithm] = group
-    rows = []
-    for system, cells in groups.items():
-        names = [name for name in (*provenance.TRPO, *reversed(LEARNERS), "Random") if name in cells]
-        for one, other in ((a, b) for i, a in enumerate(names) for b in names[i + 1 :]):
-            for quantity in ("rewards", "fresh"):
-                first, second = cells[one].column(quantity), cells[other].column(quantity)
-                wins = (first[:, None] > second) + 0.5 * (first[:, None] == second)
-                a, b = bootstrap_weights(first.size, second.size)
-                found = percentile_interval(probability_of_improvement(first, second), np.sum(a @ wins * b, axis=1))
-                rows.append(
-                    {"system": system, "first": one, "second": other, "quantity": quantity}
-                    | spell("probability", found)
-                )
-    return pd.DataFrame(rows)

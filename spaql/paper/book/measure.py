@@ -13,7 +13,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 
 # What is no prose, and the parts of a page that are not its text.
-LEFT_OUT = "table, pre, script, style, svg, .math, .headerlink, a.data, dl.py, .bibliography, dl.citation, .glossary dt"
+LEFT_OUT = "table, pre, script, style, svg, .math, .headerlink, a.data, dl.py, div.citation, .glossary dt"
 WIDTH, HEIGHT = 1280, 900
 
 

@@ -100,12 +100,11 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
         machines.add(source["machine"])
         versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
     wall = time.perf_counter() - STARTED
-    line = f"These numbers come from {len(records):,} agents, computed on {' and '.join(sorted(dates))}."
+    line = f"{len(records):,} agents, computed on {' and '.join(sorted(dates))}."
     note = (
-        f"These are agents of {run_of}. Rules: {named_rules(records)}. Computed by commit "
-        f"{' and '.join(sorted(commits))}, on a machine with "
-        f"{' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. Every agent has its own streams, spawned "
-        f"from the root seed. This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
+        f"Agents of {run_of}. Rules: {named_rules(records)}. Commit {' and '.join(sorted(commits))}; "
+        f"{' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. "
+        f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
     )
     return Provenance(line, Table(table, "The agents of this page", name, note))
 

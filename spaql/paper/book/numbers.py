@@ -155,6 +155,7 @@ def claims() -> dict[str, str]:
         "equal.all": str(len(equal)),
         "pendulum.spaql.more": ours("pendulum-rewards-spaql", column="more_ours"),
         "arms.ratio": ours("pendulum-arms-ratio-spaql"),
+        "cartpole.arms.ratio": ours("cartpole-arms-ratio-aql"),
         "cartpole.ts.more_fresh": ours("cartpole-ts-solves", 1, "more_fresh"),
         "cartpole.longer.500": ours("cartpole-longer-500", factor=100),
         "cartpole.longer.2000": ours("cartpole-longer-2000", factor=100),

@@ -43,12 +43,10 @@ GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solve
 PICTURE = "social.png"
 
 DRAWINGS = {
-    "domain_covering": "A ball with the Euclidean norm (left), and seven balls of half its radius that cover it "
-    "(right), which leaves nothing of its domain (the paper's Figure 11).",
-    "domain_neighbours": "One of the seven is covered in its turn (left). Its neighbours keep what the smallest "
-    "balls do not hold: the parts in full colour are their domains (right; the paper's Figure 12).",
-    "domain_disjoint": "With the infinity norm balls are boxes, and half as large ones tile a box without overlapping "
-    "(the paper's Figure 13).",
+    "domain_covering": "A ball, and seven balls of half its radius that cover it (the paper's Figure 11).",
+    "domain_neighbours": "One of the seven is covered in its turn; in full colour, the domains of its neighbours "
+    "(the paper's Figure 12).",
+    "domain_disjoint": "Boxes of half its size tile a box without overlapping (the paper's Figure 13).",
 }  # fmt: skip
 
 
@@ -91,10 +89,7 @@ def glance_table(ends: pd.DataFrame) -> Table:
                 "arms": number(mine.arms.mean(), 0) if algorithm in LEARNERS else "",
             }
         )
-    caption = (
-        "Rewards at the end of training, ours and the paper's, with 95 % intervals; what the same policies earn on "
-        "fresh episodes; and their arms"
-    )
+    caption = "Rewards at the end of training, ours and the paper's; rewards on fresh episodes; arms"
     return Table(pd.DataFrame(rows), caption, "tab-glance")
 
 
@@ -252,25 +247,20 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
     drawn = {
-        name: save_figure(
-            getattr(domains, name)(), folder, name, caption, caption.split("(the paper")[0].split("(right; the")[0]
-        )
+        name: save_figure(getattr(domains, name)(), folder, name, caption, caption.split("(the paper")[0])
         for name, caption in DRAWINGS.items()
     }
     save_picture(records["long"] + records["trpo"], folder / PICTURE)
     shown = title(GLANCE)
-    caption = (
-        f"{shown}: cumulative reward against all samples that an algorithm needs, with those of the rollouts that "
-        "choose its agent; means over agents with 95 % intervals. The grey line is where the task counts as solved."
-    )
+    caption = f"{shown}: reward against all samples that an algorithm needs, rollouts included. Grey: solved."
     judged = numbers.verdicts()
     explored = explorer.read_policies(book / "explorer" / "policies.js")
     policy = home.smallest_policy(explored, GLANCE)
     return drawn | {
         "claims_table": audit_tables.verdict_table(
-            judged, "Every claim, and both verdicts with what we measured and its 95 % interval. In small print: the "
-            "paper's number, where ours should lie (and the verdict if this were half or twice as wide), and the "
-            "p-values for the claim and against it", "tab-verdicts"
+            judged, "Every claim, and both verdicts with what we measured. In small print: the paper's number, where "
+            "ours should lie (and the verdict if this were half or twice as wide), and p for and against",
+            "tab-verdicts"
         ).myst(),
         "claims_data": download(judged, "claims", "table").data,
         "unchecked_table": audit_tables.unchecked_table(

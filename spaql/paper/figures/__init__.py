@@ -12,7 +12,6 @@ from spaql.paper.figures.learning import (
     episodes,
     fresh_profile,
     learning_curves,
-    reported_and_fresh,
     xi_effect,
 )
 from spaql.paper.figures.style import use_svg
@@ -27,7 +26,6 @@ __all__ = [
     "learning_curves",
     "policies",
     "readings",
-    "reported_and_fresh",
     "use_svg",
     "xi_effect",
 ]

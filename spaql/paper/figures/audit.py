@@ -49,7 +49,7 @@ def forest(frame: pd.DataFrame) -> Figure:
     known = frame[np.isfinite(frame.paper_half) & np.isfinite(frame.ours)]
     orders, equal = known[known.kind.isin(ORDERS)], known[known.kind.isin(EQUALITIES)]
     figure, grid = new_figure(
-        2, height=0.15 * (len(orders) + len(equal)) + 0.8,
+        2, height=0.12 * (len(orders) + len(equal)) + 0.8,
         gridspec_kw={"height_ratios": [max(1, len(orders)), max(1, len(equal))]},
     )  # fmt: skip
     panels = (
@@ -101,7 +101,7 @@ def bias(frame: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(families))
     counts = [int((families == name).sum()) for name in names]
     figure, grid = new_figure(
-        len(names), height=0.32 * len(frame) / len(names) + 0.8, gridspec_kw={"height_ratios": counts}
+        len(names), height=0.25 * len(frame) / len(names) + 0.8, gridspec_kw={"height_ratios": counts}
     )
     for axes, name in zip(grid[:, 0], names, strict=True):
         rows = frame[families == name].reset_index(drop=True)
@@ -138,7 +138,7 @@ def ablation(frame: pd.DataFrame, quantity: str = "rewards") -> Figure:
     half = (rows.high - rows.low) / 2
     rows = rows.assign(distance=(rows.difference / half.where(half > 0)).fillna(0.0))
     systems, rules = list(dict.fromkeys(rows.system)), [rule for rule in SWITCHES if rule in set(rows.rule)]
-    figure, grid = new_figure(1, len(systems), height=0.55 * len(rules) + 0.9, sharey=True)
+    figure, grid = new_figure(1, len(systems), height=0.5 * len(rules) + 0.9, sharey=True)
     for axes, system in zip(grid[0], systems, strict=True):
         here = rows[rows.system == system]
         here = here.assign(text=in_cells(here))
@@ -186,7 +186,7 @@ def samples_reached(frame: pd.DataFrame) -> Figure:
     """
     reached = frame[np.isfinite(frame.samples)]
     systems = list(dict.fromkeys(frame.system))
-    figure, grid = new_figure(len(systems), 2, height=2.3, sharey=True)
+    figure, grid = new_figure(len(systems), 2, height=2.0, sharey=True)
     for row, system in zip(grid, systems, strict=True):
         here = reached[reached.system == system]
         for axes, counted, name in zip(row, COUNTED, ("of training alone", "with rollouts"), strict=True):
@@ -205,7 +205,7 @@ def samples_reached(frame: pd.DataFrame) -> Figure:
 
 def random_hypotheses(frame: pd.DataFrame, paper: tuple[float, float]) -> Figure:
     """Show the mean and the half-interval of Random's row under each hypothesis, beside the paper's."""
-    figure, grid = new_figure(1, height=3.2)
+    figure, grid = new_figure(1, height=2.5)
     axes = grid[0, 0]
     for (torque, starts), cell in frame.groupby(["torque", "starts"], sort=False):
         colour, marker = HYPOTHESES[torque, starts]
@@ -218,24 +218,4 @@ def random_hypotheses(frame: pd.DataFrame, paper: tuple[float, float]) -> Figure
         if isinstance(handle, PathCollection):
             handle.set_sizes([36])
             handle.set_alpha(1)
-    return figure
-
-
-def improvement(frame: pd.DataFrame, quantity: str = "fresh") -> Figure:
-    """Show the probability that an agent of one algorithm beats one of another, with bootstrap intervals."""
-    rows = frame[frame.quantity == quantity]
-    systems = list(dict.fromkeys(rows.system))
-    most = rows.groupby("system").size().max()
-    figure, grid = new_figure(len(systems), height=0.26 * most + 0.6, sharex=True)
-    for axes, system in zip(grid[:, 0], systems, strict=True):
-        here = rows[rows.system == system].reset_index(drop=True)
-        y = np.arange(len(here))
-        bars = [here.probability - here.probability_low, here.probability_high - here.probability]
-        axes.axvline(0.5, color="#555555", linewidth=1)
-        axes.errorbar(here.probability, y, xerr=bars, color="#333333", marker="o", ms=4, linestyle="", capsize=2)
-        axes.set_yticks(y, [f"{row.first} > {row.second}" for row in here.itertuples()])
-        axes.set(xlim=(-0.02, 1.02), ylim=(len(here) - 0.5, -0.5))
-        axes.grid(visible=False, axis="y")
-        name_panel(axes, title(system))
-    grid[-1, 0].set_xlabel("probability of improvement")
     return figure

@@ -66,7 +66,7 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
         From `spaql.paper.frames.finals`, of one or more systems.
     """
     systems = list(dict.fromkeys(finals.system))
-    figure, grid = new_figure(len(systems), height=2.9)
+    figure, grid = new_figure(len(systems), height=2.4)
     for axes, system in zip(grid[:, 0], systems, strict=True):
         here = finals[finals.system == system]
         draw_xi(axes, here[here.algorithm != "Random"])
@@ -118,7 +118,7 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
 
     Dashed lines at the end are the paper's own values, of a system that its tables have.
     """
-    figure, grid = new_figure(2, height=2.5, sharex=True)
+    figure, grid = new_figure(2, height=2.1, sharex=True)
     top, bottom = grid[:, 0]
     for name in present(histories):
         rewards = by_agent(histories, name, "rewards")
@@ -146,7 +146,7 @@ def batches(histories: pd.DataFrame) -> Figure:
         sampled = histories[(histories.algorithm == name) & (histories.agent == 0)].steps.to_numpy()
         at[name] = before_update(sampled) / BATCH if name in TRPO else np.arange(1, len(sampled) + 1)
     long = max(x[-1] for x in at.values()) > 2 * FIRST
-    figure, grid = new_figure(3 if long else 2, height=2.3)
+    figure, grid = new_figure(3 if long else 2, height=1.9)
     top, bottom = grid[0, 0], grid[-1, 0]
     for name in names:
         rewards, x = by_agent(histories, name, "rewards"), at[name]
@@ -177,7 +177,7 @@ def episodes(records: Mapping[str, Record]) -> Figure:
         raise ValueError(f"only the states of registered systems have names, not those of {env}")
     place = system.telling[0]
     variable = system.state[place]
-    figure, grid = new_figure(len(records), 2, height=1.5, sharex=True, sharey="col")
+    figure, grid = new_figure(len(records), 2, height=1.3, sharex=True, sharey="col")
     for (left, right), (name, record) in zip(grid, records.items(), strict=True):
         style = STYLES[name]
         action = in_units(env, record.episode["actions"])
@@ -206,7 +206,7 @@ def fresh_profile(records: Iterable[Record]) -> Figure:
     A line ends, with a point, at the best episode.
     """
     records = list(records)
-    figure, grid = new_figure(height=3.1)
+    figure, grid = new_figure(height=2.4)
     axes = grid[0, 0]
     frame = pd.DataFrame([{"algorithm": record.job.algorithm} for record in records])
     earned = {
@@ -221,26 +221,6 @@ def fresh_profile(records: Iterable[Record]) -> Figure:
         axes.plot(levels[-1], shares[-1], color=style.colour, marker="o", markersize=4, clip_on=False)
     axes.set(xlabel="return of an episode", ylabel="share that reaches it", ylim=(0, 1.02))
     legend_above(figure, axes)
-    return figure
-
-
-def reported_and_fresh(finals: pd.DataFrame) -> Figure:
-    """Show for each agent what is reported of it and what it earns on fresh episodes, joined by a line."""
-    names = [name for name in present(finals) if name in LEARNERS]
-    figure, grid = new_figure(1, len(names), height=2.9, sharey=True)
-    for axes, name in zip(grid[0], names, strict=True):
-        mine, style = finals[finals.algorithm == name], STYLES[name]
-        both = mine[["rewards", "fresh"]].rename(columns={"rewards": "reported"})
-        axes.plot([0, 1], both.to_numpy().T, color=style.colour, linewidth=0.6, alpha=0.5, zorder=1)
-        sns.stripplot(both.melt(var_name="measure", value_name="reward"), x="measure", y="reward", jitter=False, size=4,
-                      color=style.colour, marker=style.marker, ax=axes)  # fmt: skip
-        sns.pointplot(both.melt(var_name="measure", value_name="reward"), x="measure", y="reward", color="#1a1a1a",
-                      errorbar=paper_ends, linestyle="none", marker="_", markersize=18, err_kws={"linewidth": 1.6},
-                      ax=axes)  # fmt: skip
-        axes.set(xlabel=None, ylabel=None, xlim=(-0.45, 1.45))
-        axes.grid(visible=False, axis="x")
-        name_panel(axes, name)
-    grid[0, 0].set_ylabel("cumulative reward")
     return figure
 
 

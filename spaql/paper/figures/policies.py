@@ -1,4 +1,4 @@
-"""Pictures of policies: maps over two state variables, growing partitions, closed loops, drawn trees, and returns.
+"""Pictures of policies: maps over two state variables, closed loops, drawn trees, and returns.
 
 Actions have a sign, and a scale from blue over a neutral zero to orange, whose ends differ in grey; all other
 quantities have a scale that runs from dark to light without turning back.
@@ -63,31 +63,9 @@ def policy_map(
     --------
     >>> policy_map(policy, "theta", "theta_dot", what="visits")
     """
-    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     draw_map(axes, policy, x, y, at, what, limits)
-    return figure
-
-
-def growth(
-    snapshots: Sequence[tuple[int, Policy]],
-    x: str,
-    y: str,
-    at: Mapping[str, float] | None = None,
-    limits: Mapping[str, tuple[float, float]] | None = None,
-) -> Figure:
-    """Return maps of a policy after several numbers of iterations; `spaql.policies.policy.snapshots` makes the data."""
-    columns = min(2, len(snapshots))
-    rows = -(-len(snapshots) // columns)
-    figure = Figure(figsize=(WIDTH, 0.6 + 2.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-    for axes, (iterations, policy) in zip(panels.flat, snapshots, strict=False):
-        shown = draw_map(axes, policy, x, y, at, "action", limits, key=False)
-        axes.set_title(f"iteration {iterations}", fontsize=FONT)
-        axes.label_outer()
-    for axes in panels.flat[len(snapshots) :]:
-        axes.remove()
-    add_key(figure, list(panels.flat[: len(snapshots)]), policy, shown, "action")
     return figure
 
 
@@ -103,7 +81,7 @@ def phase_portrait(
 
     A ring marks where a path begins, a cross where it ends.
     """
-    figure = Figure(figsize=(WIDTH, 4.8), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.8), layout="constrained")
     axes = figure.add_subplot()
     draw_map(axes, policy, x, y, at, "action", limits, borders=False)
     period = variables(policy)[x].period
@@ -129,9 +107,9 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     place, symbols = place_nodes(tree), formulas(tree.variables.observed)
     sideways = 1.2 * tree.leaves > WIDTH
     if sideways:
-        place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.5 * tree.leaves)
+        place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)
     else:
-        size = (WIDTH, 0.5 + 0.95 * (tree.depth + 1))
+        size = (WIDTH, 0.4 + 0.7 * (tree.depth + 1))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -173,7 +151,7 @@ def trade_off(
     lowest
         Where the axis of returns begins; below it are trees that are too small to be of interest.
     """
-    figure, grid = new_figure(height=3.4)
+    figure, grid = new_figure(height=2.4)
     axes = grid[0, 0]
     for (name, sizes), style in zip(curves.items(), styles_of(curves), strict=True):
         leaves, mean, low, high = np.array([size[:4] for size in sizes]).T
@@ -196,15 +174,15 @@ def trade_off(
 
 
 def robustness_curves(frame: pd.DataFrame) -> Figure:
-    """Show the returns of policies under changed mass and length and under noise.
+    """Show the returns of policies under changed mass and length and under noise, side by side.
 
     `spaql.paper.audit.robustness` makes the data.  The grey line is the system the policies were made for.  A change
     that changes no policy's return by one has no panel.
     """
     changes = [change for change, rows in frame.groupby("change", sort=False) if np.ptp(rows["mean"]) >= 1]
     names = list(dict.fromkeys(frame.policy))
-    figure, grid = new_figure(len(changes), height=2.6, sharey=True)
-    for axes, change in zip(grid[:, 0], changes, strict=True):
+    figure, grid = new_figure(1, len(changes), height=2.3, sharey=True)
+    for axes, change in zip(grid[0], changes, strict=True):
         here = frame[frame.change == change]
         for name, style in zip(names, styles_of(names), strict=True):
             rows = here[here.policy == name].sort_values("value")
@@ -212,16 +190,16 @@ def robustness_curves(frame: pd.DataFrame) -> Figure:
         values = sorted(here.value.unique())
         if change == "noise":  # from none, over powers of ten
             axes.set_xscale("symlog", linthresh=min((value for value in values if value > 0), default=1.0))
-            name_panel(axes, "Noise on every observed variable")
-            axes.set_xlabel("standard deviation, in the variable's unit")
+            name_panel(axes, "Noise")
+            axes.set_xlabel("standard deviation")
         else:
             axes.set_xscale("log")
             name_panel(axes, change.capitalize())
-            axes.set_xlabel(f"times the usual {change}")
+            axes.set_xlabel("times the usual")
         axes.axvline(0.0 if change == "noise" else 1.0, color="0.6", linewidth=1.0, zorder=1)
-        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks(values[::2], [f"{value:g}" for value in values[::2]])  # more would not fit
         axes.set_xticks([], minor=True)
-        axes.set_ylabel("mean return")
+    grid[0, 0].set_ylabel("mean return")
     legend_above(figure, grid[0, 0])
     return figure
 
@@ -338,10 +316,9 @@ def draw_map(
     what: str,
     limits: Mapping[str, tuple[float, float]] | None,
     borders: bool = True,
-    key: bool = True,
     points: int = 480,
-) -> ScalarMappable:
-    """Draw a map and return its colours; `points` is its resolution."""
+) -> None:
+    """Draw a map with the meaning of its colours; `points` is its resolution."""
     if what not in QUANTITIES:
         raise ValueError(f"what must be one of {', '.join(QUANTITIES)}, not {what!r}")
     check_axes(policy, x, y, at or {})
@@ -366,9 +343,7 @@ def draw_map(
     axes.set_xlabel(label(policy, x), fontsize=FONT)
     axes.set_ylabel(label(policy, y), fontsize=FONT)
     axes.tick_params(labelsize=FONT)
-    if key:
-        add_key(axes.figure, axes, policy, shown, what)
-    return shown
+    add_key(axes.figure, axes, policy, shown, what)
 
 
 def colours_of(policy: Policy, what: str) -> Colormap:

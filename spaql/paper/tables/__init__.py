@@ -2,7 +2,7 @@
 
 from spaql.paper.labels import between, number, p_value, spread
 from spaql.paper.tables import audit, learned, readings
-from spaql.paper.tables.download import curves_frame, download, episodes_frame, sizes_frame, summary_frame
+from spaql.paper.tables.download import curves_frame, download, episodes_frame, nodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -23,6 +23,7 @@ __all__ = [
     "download",
     "episodes_frame",
     "learned",
+    "nodes_frame",
     "number",
     "p_value",
     "readings",

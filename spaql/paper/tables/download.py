@@ -9,8 +9,10 @@ from IPython.display import Markdown
 from spaql.paper.labels import thin
 from spaql.paper.runs.job import Record
 from spaql.paper.tables.table import csv_link
+from spaql.policies.export import describe_action
 from spaql.policies.interval import paper_interval
 from spaql.policies.simplify import Size
+from spaql.policies.tree import LEAF, Tree
 
 
 def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
@@ -47,6 +49,18 @@ def sizes_frame(curves: Mapping[str, Iterable[Size]]) -> pd.DataFrame:
             for size in curve
         ]
     )
+
+
+def nodes_frame(tree: Tree) -> pd.DataFrame:
+    """Return a tree as a frame with one row per node: its question and the nodes that follow, or its action."""
+    rows: list[dict[str, object]] = []
+    for node, feature in enumerate(tree.feature):
+        if feature == LEAF:
+            rows.append({"node": node, "action": describe_action(tree, node, 6)})
+        else:
+            asked = {"variable": tree.variables.observed[feature], "below": tree.threshold[node]}
+            rows.append({"node": node, **asked, "yes": str(tree.left[node]), "no": str(tree.right[node])})
+    return pd.DataFrame(rows, columns=["node", "variable", "below", "yes", "no", "action"])
 
 
 def episodes_frame(records: Mapping[str, Record]) -> pd.DataFrame:
