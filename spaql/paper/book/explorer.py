@@ -181,16 +181,13 @@ def story(data: dict[str, Any]) -> str:
     mine = policies_of(data, "Pendulum-v1", "SPAQL")
     small, parent, better = mine[SMALLER], mine[LEARNED], policies_of(data, "Pendulum-v1", "SPAQL-R")[LEARNED]
 
-    def upright(policy: dict[str, Any]) -> str:
-        return f"{100 * policy['settled']:.1f} % of its episodes end upright"
+    def earns(policy: dict[str, Any]) -> str:
+        return f"earns {number(policy['reward'], 0)} and ends {100 * policy['settled']:.1f} % of its episodes upright"
 
     return (
-        f"Fewer leaves can control better. The tree with {small['leaves']} leaves earns {number(small['reward'], 0)} "
-        f"on Pendulum, and {upright(small)}. The SPAQL policy from which the search for it began has "
-        f"{parent['leaves']} leaves and earns {number(parent['reward'], 0)}; {upright(parent)}. From nearly "
-        "hanging down, it does not swing the pendulum up: for the whole episode the pendulum "
-        f"hangs at θ = {number(data['hangs'], 2)}, close to π. SPAQL-R, the repaired algorithm, earns "
-        f"{number(better['reward'], 0)}, and {upright(better)}."
+        f"Fewer leaves can control better. On Pendulum the tree with {small['leaves']} leaves {earns(small)}; the "
+        f"SPAQL policy of {parent['leaves']} leaves that it came from {earns(parent)}. From nearly hanging down that "
+        f"policy only hangs, at θ = {number(data['hangs'], 2)}. SPAQL-R {earns(better)}."
     )
 
 
