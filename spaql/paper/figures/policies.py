@@ -137,9 +137,7 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     return figure
 
 
-def trade_off(
-    curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None, lowest: float | None = None
-) -> Figure:
+def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None) -> Figure:
     """Show the return of trees against their size.
 
     Parameters
@@ -148,8 +146,6 @@ def trade_off(
         From `Policy.simplify`, by algorithm: the last size of each is the full policy, which has a large marker.
     network
         How many weights TRPO's network has and what it earns: a horizontal line with its interval.
-    lowest
-        Where the axis of returns begins; below it are trees that are too small to be of interest.
     """
     figure, grid = new_figure(height=2.4)
     axes = grid[0, 0]
@@ -167,8 +163,6 @@ def trade_off(
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("leaves of the tree")
     axes.set_ylabel("mean return")
-    if lowest is not None:
-        axes.set_ylim(bottom=lowest)
     legend_above(figure, axes)
     return figure
 
