@@ -93,17 +93,20 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     records = list(records)
     table = groups_frame(records)
     run_of = "the published run" if is_published(record.job for record in records) else "another run"
-    commits, dates, versions, machines = set(), set(), set(), set()
+    commits, dates, machines = set(), set(), set()
+    versions: dict[str, set[str]] = {}
     for source in stored_sources(record.job for record in records):
         commits.add(source["commit"][:10] + source["commit"][40:])
         dates.add(source["date"][:10])
         machines.add(source["machine"])
-        versions.add(", ".join(f"{package} {version}" for package, version in source["versions"].items()))
+        for package, version in source["versions"].items():
+            versions.setdefault(package, set()).add(version)
     wall = time.perf_counter() - STARTED
     line = f"{len(records):,} agents, computed on {' and '.join(sorted(dates))}."
+    packages = ", ".join(f"{name} {'/'.join(sorted(found))}" for name, found in versions.items())
     note = (
-        f"Agents of {run_of}. Rules: {named_rules(records)}. Commit {' and '.join(sorted(commits))}; "
-        f"{' and '.join(sorted(machines))}; {'; or '.join(sorted(versions))}. "
+        f"Agents of {run_of}. Rules: {named_rules(records)}. Computed at {', '.join(sorted(commits))}; "
+        f"{'; '.join(sorted(machines))}; {packages}. "
         f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
     )
     return Provenance(line, Table(table, "The agents of this page", name, note))

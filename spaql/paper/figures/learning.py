@@ -108,9 +108,7 @@ def draw_paper(axes: Axes, system: str, names: Iterable[str], column: str, last:
             axes.plot(x, [value, value], color=colour, linestyle=(0, (3, 2)), linewidth=1.1, zorder=4)
             axes.plot(x[1:], [value], color=colour, marker="D", markersize=4, zorder=5)
     if paper_results().get(system):
-        axes.plot(
-            [], [], color="#444444", linestyle=(0, (3, 2)), marker="D", markersize=4, label="the paper's end value"
-        )
+        axes.plot([], [], color="#444444", linestyle=(0, (3, 2)), marker="D", markersize=4, label="the paper's end")
 
 
 def learning_curves(histories: pd.DataFrame) -> Figure:
