@@ -1,19 +1,61 @@
 """What a user should be told, once: by warnings that name the line of the user's own program."""
 
+import contextlib
+import logging
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from spaql.partition import BALL, CELL
 
 FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
 CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/16 of the range of every variable
+MANY = 7  # observations from which on what they cost is said
+SAMPLES = 100_000  # that it is said for
+
+log = logging.getLogger(__name__)
+_collecting = threading.local()
 
 
-def warn(message: str) -> None:
-    """Warn of something at the line that called this package."""
+def warn(kind: str, message: str) -> None:
+    """Warn of something at the line that called this package, or keep it for whoever collects warnings."""
+    kept = getattr(_collecting, "kept", None)
+    if kept is not None:
+        kept.setdefault(kind, message)
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spaql."):
         level, frame = level + 1, frame.f_back
     warnings.warn(f"{message} (this is said once)", stacklevel=level)
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[dict[str, str]]:
+    """Keep what this thread would warn of, by kind: many agents of a grid have one thing to say."""
+    _collecting.kept = {}
+    try:
+        yield _collecting.kept
+    finally:
+        del _collecting.kept
+
+
+def say_dimensions(observations: int, actions: int, visits: int | None) -> None:
+    """Say, before hours are spent, what many observations cost: every cell that splits makes a row of new ones."""
+    if observations < MANY:
+        return
+    halves = 2**observations
+    memory = ""
+    if visits is not None:
+        size = SAMPLES / visits * halves * (CELL.itemsize + actions * (BALL.itemsize + 16)) / 1e9
+        memory = f", up to {size:.1f} GB after {SAMPLES:,} samples"
+    log.warning(
+        "%d observations: a cell that splits makes %s new ones%s.  Leave out what a good action need not know, observe "
+        "an angle rather than its cosine and sine, or give a larger visits=; if %s samples earn hardly more than "
+        "Random, take another method",
+        *(observations, f"{halves:,}", memory, f"{SAMPLES:,}"),
+    )
 
 
 class Advice:
@@ -22,6 +64,7 @@ class Advice:
     def __init__(self, unlimited: bool, quiet: bool):
         self.unlimited = unlimited  # nothing but the paper's horizon ends episodes, and nobody has been told
         self.crowd_told = quiet
+        self.outside_told = False
         self.next_look = FIRST_LOOK
 
     def if_cut_off(self, longest: float, horizon: int) -> None:
@@ -29,8 +72,9 @@ class Advice:
         if self.unlimited and longest >= horizon:
             self.unlimited = False
             warn(
+                "cut off",
                 f"episodes come to {horizon} steps, the paper's horizon, and end there: the environment declares no "
-                "limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit"
+                "limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit",
             )
 
     def if_crowded(self, iterations: int, crowded: Callable[[], bool]) -> None:
@@ -41,6 +85,17 @@ class Advice:
         self.crowd_told = crowded()
         if self.crowd_told:
             warn(
+                "crowded",
                 "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent they "
-                "are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes="
+                "are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes=",
+            )
+
+    def outside(self, observation: Any) -> None:
+        """Warn of an observation outside its bounds."""
+        if not self.outside_told:
+            self.outside_told = True
+            warn(
+                "outside",
+                f"observation {observation} is outside the bounds that the environment declares or that were given; "
+                "it is clipped to them, as will be others",
             )

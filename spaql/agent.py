@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql import saving
-from spaql.advice import Advice
+from spaql.advice import Advice, say_dimensions
 from spaql.checks import check_integer, check_seed
 from spaql.compiling import records
 from spaql.learning import Learning
@@ -57,11 +57,13 @@ class Agent(Learning):
         if env_seed is None:
             env_seed = int(streams[1].generate_state(1)[0])
         self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
+        unlimited = horizon is None and episode_limit(self.env) is None
+        self._advice = Advice(unlimited, quiet=self.algorithm == RANDOM)
         self._world = self._make_world(self.env_seed)
         if not self.compiled:
             explain_interpreted(self.env)
-        unlimited = horizon is None and episode_limit(self.env) is None
-        self._advice = Advice(unlimited, quiet=self.algorithm == RANDOM)
+        choices = self._space.actions or self.parameters.get("actions", 1) ** len(self._space.action_half)
+        say_dimensions(len(self._space.centre), choices, self.parameters.get("visits"))
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -84,6 +86,28 @@ class Agent(Learning):
     def policy(self) -> Policy:
         """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
         return Policy(copy_partition(self._kept()), self._space, self.env, self._learner.H)
+
+    @property
+    def num_timesteps(self) -> int:
+        """The environment steps that it has learnt from, as Stable-Baselines3 calls them."""
+        return int(self.history.steps.sum())
+
+    def get_params(self) -> dict[str, Any]:
+        """Return a copy of its parameters: with seed and rules, what its class takes to make it again."""
+        return copy.deepcopy(self.parameters)
+
+    def set_env(self, env: str | gym.Env) -> None:
+        """Go on in another environment, as one with other constants, that has the same spaces."""
+        if self._backup is not None:
+            raise RuntimeError("the agent is learning: set another environment when it has ended")
+        made, spaces = make_env(env), (self.env.observation_space, self.env.action_space)
+        if (made.observation_space, made.action_space) != spaces:
+            raise ValueError(f"expected an environment with {spaces[0]} and {spaces[1]}, not {made.observation_space} "
+                             f"and {made.action_space}")  # fmt: skip
+        other = type(self)(made, **self.parameters, rules=self.rules, seed=self.seed, env_seed=self.env_seed)
+        other.env_id = env if isinstance(env, str) else None
+        other._set_state(self._state())
+        self.__dict__ |= vars(other)
 
     def predict(
         self,
@@ -150,7 +174,7 @@ class Agent(Learning):
             "seed": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "env_seed": self.env_seed,
         }
-        saving.write(path, header, self._backup or self._state(), self._learner)
+        saving.write(path, header, self._settled(), self._learner)
 
     @classmethod
     def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
@@ -190,7 +214,8 @@ class Agent(Learning):
         history = self.history
         said = [str(self.env_id or self.env), f"{len(history)} iterations", f"{self.arms} arms"]
         if len(history):
-            said.append(f"{'best' if self._keeps_best else 'last'} mean {history.rewards[-1]:.5g}")
-        if self._fresh and self._fresh[0] == len(history):
+            one = "last mean" if history.evaluation_steps[-1] else "last episode"
+            said.append(f"{'best mean' if self._keeps_best else one} {history.rewards[-1]:.5g}")
+        if self._fresh and self._fresh[0] == self._policy_number():
             said.append(f"{self._fresh[2]:.5g} on {self._fresh[1]:,} fresh episodes")
         return f"{type(self).__name__}({', '.join(said)})"

@@ -1,12 +1,12 @@
 """The algorithms users choose from, one class each: their parameters, and what they mean."""
 
 import itertools
+import logging
 from collections.abc import Sequence
 from typing import Any, Self, Unpack
 
 import gymnasium as gym
 import numpy as np
-from tqdm import tqdm
 
 from spaql import rules
 from spaql.advice import CROWDED
@@ -30,6 +30,8 @@ from spaql.replay import (
     refine_to,
 )
 from spaql.state import State
+
+log = logging.getLogger(__name__)
 
 
 class AQL(Agent):
@@ -154,6 +156,7 @@ MOST_ACTIONS = 1000  # that SPAQL-R can choose from
 DEEPEST = 30  # cells that states can be located in
 MOST_ESTIMATES = 2 * 10**6  # of a fixed grid
 MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
+MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
 FOREVER = -1  # a number of samples that is never reached
 
 
@@ -250,8 +253,9 @@ class SPAQLR(Agent):
 
     def _crowded(self) -> bool:
         seen = self._memory.x[: self._memory.counts[TAKEN]]
-        cells = np.floor((seen + 1.0) * 2.0 ** (CROWDED - 1)).clip(0, 2**CROWDED - 1)
-        return bool(np.unique(cells, axis=0, return_counts=True)[1].max() >= 0.99 * len(seen))
+        cells = np.floor((seen + 1.0) * 2.0 ** (CROWDED - 1)).clip(0, 2**CROWDED - 1).astype(np.uint64)
+        numbers = cells @ (2 ** (CROWDED * np.arange(cells.shape[1], dtype=np.uint64)))  # rows take long to sort
+        return bool(np.unique(numbers, return_counts=True)[1].max() >= 0.99 * len(seen))
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, or say what is wrong with them."""
@@ -297,6 +301,7 @@ class SPAQLR(Agent):
         progress_bar: bool = False,
         *,
         samples: int | None = None,
+        total_timesteps: int | None = None,
         callback: Callback | Sequence[Callback] | None = None,
         stop_at: float | None = None,
         reevaluations: int = 0,
@@ -314,22 +319,27 @@ class SPAQLR(Agent):
             Show how far it is, on standard error.
         samples
             How many environment steps, instead of `iterations`; the last episode is cut off there.
+        total_timesteps
+            Another name for `samples`, Stable-Baselines3's.
         callback, stop_at
             As for the other algorithms.
         reevaluations
             None (0): no rollouts choose an agent.
         """
+        samples = total_timesteps if samples is None else samples
         if (iterations is None) == (samples is None):
             raise ValueError(f"give either iterations or samples, not {iterations} and {samples}")
         name, number = ("samples", samples) if iterations is None else ("iterations", iterations)
         number = check_integer(name, number, at_most=MOST_ITERATIONS)
+        if name == "iterations" and number >= MANY_EPISODES:
+            log.warning("%s iterations are episodes, of up to %s steps each: did you mean samples=%s?",
+                        f"{number:,}", self._learner.limit, number)  # fmt: skip
         N = check_integer("evaluations", evaluations, at_least=0)
         hooks = self._check_hooks(callback, stop_at, reevaluations)
         self._memory.counts[STOP] = FOREVER if samples is None else self._memory.counts[TAKEN] + number
         return self._learn(number, N, hooks, progress_bar)
 
     def _left(self) -> int | None:
-        """Return how many samples are left to take, or None if iterations are counted."""
         taken, stop = int(self._memory.counts[TAKEN]), int(self._memory.counts[STOP])
         return None if stop == FOREVER else stop - taken
 
@@ -359,12 +369,6 @@ class SPAQLR(Agent):
         super()._set_state(state)
         if state.memory is not None:
             self._memory = state.memory
-
-    def _report(self, bar: tqdm, first: int) -> None:
-        if self._left() is None:
-            super()._report(bar, first)
-        else:
-            bar.update(bar.total - (self._left() or 0) - bar.n)
 
 
 class Random(Agent):

@@ -1,5 +1,6 @@
 """Checks of numbers and seeds that users give, with errors that say what was expected."""
 
+import importlib
 import keyword
 import math
 import numbers
@@ -20,6 +21,14 @@ def check_name(what: str, name: Any) -> str:
     if not fits or keyword.iskeyword(name) or name in C_KEYWORDS:
         raise ValueError(f"{what} must be a name that programs in Python and C can have, as x_dot, not {name!r}")
     return name
+
+
+def load(package: str, extra: str) -> Any:
+    """Return a package that not every use needs, or say which extra brings it."""
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"this needs {error.name}: pip install 'spaql[{extra}]'", name=error.name) from None
 
 
 MOST = 10**9  # of anything that is counted, unless said otherwise: more would take years, or all memory

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numba
 import numpy as np
@@ -153,6 +153,7 @@ class Cache(FunctionCache):
     subject = ""  # what is compiled, where that takes so long that it is said
     since = 0.0
     turn: IO | None = None  # a file that is locked while this process compiles
+    said: ClassVar[bool] = False  # whether this process has said that it compiles
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what is kept for these argument types; None, after a word on it, if it cannot be read."""
@@ -191,15 +192,17 @@ class Cache(FunctionCache):
             self.turn = None
 
     def say_compiling(self) -> None:
-        """Say what is compiled, and how long that takes."""
+        """Say what is compiled, and how long that takes; of what Python calls, all of it at once."""
         self.since = time.perf_counter()
-        if self.subject:
-            log.warning("compiling %s: up to half a minute, once", self.subject)
+        if self.subject or not Cache.said:
+            log.warning("compiling %s: up to half a minute, once", self.subject or "what Python calls")
+        Cache.said = True
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, if there is room for it."""
+        seconds = spent.add(self.since)
         if self.subject:
-            log.warning("compiled in %.0f s", spent.add(self.since))
+            log.warning("compiled in %.0f s", seconds)
         try:
             super().save_overload(sig, data)
         except OSError as error:

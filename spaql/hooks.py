@@ -1,14 +1,16 @@
-"""Beside `learn`: checkpoints, a log that spreadsheets and pandas read, and the policies on the way."""
+"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, policies on the way."""
 
-import csv
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from spaql.agent import Agent
-from spaql.checks import check_integer
+from spaql.checks import check_integer, load
 from spaql.policies.policy import Policy
-from spaql.rules import COLUMNS
+from spaql.rules import COLUMNS, SPAQL_R
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
@@ -28,18 +30,92 @@ def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], N
     return save
 
 
+def keep_best(path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0) -> Callable[[Agent], None]:
+    """Return a callback that evaluates the agent now and then, and keeps the best one so far in a file.
+
+    All are evaluated on the same episodes, apart from those it learns from.  A run that was interrupted goes on with
+    the file it has.  The best mean of many is too high: what the agent earns, other episodes say.
+
+    Parameters
+    ----------
+    path
+        The file, as of `agent.save`.
+    every
+        Iterations between two evaluations.
+    episodes, seed
+        Of each evaluation.
+
+    Examples
+    --------
+    >>> SPAQLR("Pendulum-v1", seed=0).learn(samples=40_000, callback=keep_best("best.npz"))
+    >>> SPAQLR.load("best.npz").evaluate(1000, seed=1).mean()  # another seed than `keep_best` has
+    """
+    every, episodes = check_integer("every", every), check_integer("episodes", episodes)
+    best: list[float] = []
+
+    def keep(agent: Agent) -> None:
+        if len(agent.history) % every:
+            return
+        if not best and Path(path).exists():
+            kept = type(agent).load(path, agent.env)
+            if any(getattr(kept, name) != getattr(agent, name) for name in ("parameters", "rules", "env_seed")):
+                raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
+            best.append(kept.evaluate(episodes, seed).mean())
+        mean = agent.evaluate(episodes, seed).mean()
+        if not best or mean > best[0]:
+            agent.save(path)
+            best[:] = [mean]
+
+    return keep
+
+
 def log_csv(path: str | os.PathLike) -> Callable[[Agent], None]:
-    """Return a callback that appends a line to a CSV file after every iteration: its number, and its history."""
+    """Return a callback that appends a line to a CSV file after every iteration: its number, and its history.
+
+    A run that goes on from a checkpoint comes to iterations that the file has already: they are not repeated.
+    """
+    known: dict[str, str] = {}  # the lines of the file, by their iterations
 
     def write(agent: Agent) -> None:
-        fresh = not Path(path).exists()
-        with Path(path).open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            if fresh:
-                writer.writerow(("iteration", *COLUMNS))
-            writer.writerow((len(agent.history), *agent.history[-1].tolist()))
+        if not known:
+            known.update(read_log(Path(path)))
+        number = str(len(agent.history))
+        line = ",".join(map(str, (number, *agent.history[-1].tolist())))
+        if number not in known:
+            with Path(path).open("a", newline="", encoding="utf-8") as file:
+                file.write(line + "\n")
+        if known.setdefault(number, line) != line:
+            raise ValueError(f"iteration {number} in {path} is of another run: give another path, or remove that file")
 
     return write
+
+
+def read_log(path: Path) -> dict[str, str]:
+    """Return the lines of a log by their iterations; one that was cut off, or has no head yet, is put right."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    whole = [line for line in lines if line.endswith("\n")]
+    if not whole or whole != lines:
+        path.write_text("".join(whole) or ",".join(("iteration", *COLUMNS)) + "\n", encoding="utf-8", newline="")
+    return {line.partition(",")[0]: line.rstrip() for line in whole}
+
+
+def plot_learning(*agents: Agent, window: int = 10) -> Any:
+    """Return a figure of what agents earned against the samples they took, those of rollouts counted.
+
+    A point is a row of `history.rewards`; where that is a single training episode, the mean of the last `window`.
+    """
+    figure, axes = load("matplotlib.pyplot", "paper").subplots(layout="constrained")
+    for agent in agents:
+        history = agent.history
+        single = agent.algorithm == SPAQL_R and not history.evaluation_steps.any()
+        sums = np.cumsum([0.0, *history.rewards])
+        last = np.arange(1, len(sums))
+        first = np.maximum(0, last - window) if single else last - 1
+        samples = np.cumsum(history.steps + history.evaluation_steps)
+        axes.plot(samples, (sums[last] - sums[first]) / (last - first), label=repr(agent))
+    axes.set(xlabel="samples", ylabel="return")
+    figure.legend(loc="outside upper left", fontsize="small")
+    return figure
 
 
 def snapshots(agent: Agent, iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:

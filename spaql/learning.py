@@ -69,10 +69,11 @@ class Learning:
 
     def __init__(self) -> None:
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
-        self._backup: State | None = None  # after the last full iteration, while learning
+        self._backup: State | None = None  # while learning: what to fall back on, after a full iteration
+        self._whole = True  # whether the agent itself is as after a full iteration
         self._calling = 0  # the thread in which a callback runs
         self._played = 0
-        self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
+        self._fresh: tuple[int, int, float] | None = None  # policy, episodes and mean of the last evaluation
         self._glanced = 0.0  # when a progress bar last evaluated the agent
         self._memory = None
 
@@ -139,7 +140,7 @@ class Learning:
                 where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
                 raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
             try:
-                self._backup = self._state()
+                self._backup, self._whole = self._state(), True
                 self._world.between_steps = check_interrupts
                 with (
                     contextlib.nullcontext() if self.compiled else exclusively(self.env),
@@ -147,7 +148,7 @@ class Learning:
                 ):
                     self._learn_until(iterations, N, hooks, check_interrupts, bar)
             except BaseException:
-                if self._backup is not None:
+                if self._backup is not None and not self._whole:
                     self._set_state(self._backup)
                 raise
             finally:
@@ -174,18 +175,21 @@ class Learning:
         goal = first + iterations
         rows = self._history[:first], records(iterations, HISTORY)
         self._history = np.concatenate(rows).view(type(rows[1]))
-        self._glanced = time.perf_counter()
+        self._glanced = copied = time.perf_counter()
         chunk = max(1, FIRST_CHUNK // self._learner.limit) if compiled else N + 1  # episodes of about CHUNK seconds
         ready = not compiled
         while self._goes_on(goal):
             done = int(self._status["iteration"][0])
             episodes = self._next_episodes(chunk, N, done + 1 if hooks.any else goal)
+            # A copy costs as much as a short iteration, and machine code that ends with a full one needs none.
+            if self._whole and (not compiled or episodes <= N or time.perf_counter() - copied > CHUNK):
+                self._backup, copied = self._state(), time.perf_counter()
             starts = self._world.starts(episodes)
             if not ready:  # no episodes yet, but the machine code for them: no bar should count that time
                 self._advance(starts[:0], N)
                 bar.reset()
                 ready = True
-            before = time.perf_counter()
+            before, self._whole = time.perf_counter(), False
             self._advance(starts, N)
             if compiled:
                 pace = episodes / max(1e-9, time.perf_counter() - before)
@@ -193,7 +197,8 @@ class Learning:
             if self._status["episode"][0] == 0:
                 if hooks.reevaluations:
                     self._reevaluate(N, hooks.reevaluations)
-                self._backup = check_finite(self._state())
+                check_finite(self._trainee, self._best, self._status, self._history[max(0, done) :][:episodes])
+                self._whole = True
                 self._report(bar, first)
                 self._advise(N)
                 if self._status["iteration"][0] > first and self._stops(hooks):
@@ -289,7 +294,7 @@ class Learning:
         rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
         with deferred_interrupts() as check_interrupts:
             self._play(env_seed, bool(deterministic), rng, rewards, steps, check_interrupts)
-        self._fresh = len(self.history), episodes, float(rewards.mean())
+        self._fresh = self._policy_number(), episodes, float(rewards.mean())
         self._advice.if_cut_off(int(steps.max()), self._learner.H)
         return np.stack((rewards, steps)) if lengths else rewards
 
@@ -321,11 +326,25 @@ class Learning:
         """The compiled twin of the environment if there is one, else the environment itself."""
         raw_first = self.rules.first_observation == "raw"
         world = compiled_world(self.env, self._space, env_seed, raw_first)
-        return world or InterpretedWorld(self.env, self._space, env_seed, raw_first)
+        return world or InterpretedWorld(self.env, self._space, env_seed, raw_first, self._advice)
 
     def _kept(self) -> Partition:
         """The partition that is kept, which nothing changes while it is read."""
-        return self._best if self._backup is None or self._keeps_best else self._backup.best
+        backup = self._backup if self._calling != threading.get_ident() else None
+        return self._best if backup is None or self._keeps_best else backup.best
+
+    def _settled(self) -> State:
+        """The state after a full iteration: the last one, or the one copied last if another thread learns."""
+        backup = self._backup if self._calling != threading.get_ident() else None
+        return backup or self._state()
+
+    def _policy_number(self) -> int:
+        """Return the iteration that the policy kept is of, or the last one where that is not known."""
+        done = max(0, int(self._status["iteration"][0]))
+        if not self._keeps_best or self._played:
+            return done
+        rows = self._history[:done]
+        return int(np.flatnonzero(rows["evaluations"] >= rows["rewards"]).max(initial=-1)) + 1
 
     def _streams(self) -> dict:
         """The states of the agent's random streams."""
@@ -354,17 +373,22 @@ class Learning:
     def _report(self, bar: tqdm, first: int) -> None:
         """Show on the bar what has been done since the iteration `first`."""
         done = int(self._status["iteration"][0])
-        if done > first:
+        if done > first and not bar.disable:
             row = self._history[done - 1]
-            shown = {"best" if self._keeps_best else "reward": f"{row['rewards']:.1f}"}
-            if self._keeps_best and self.compiled and not bar.disable:  # the best of many means is partly luck
+            shown = {"best" if self._keeps_best else "return": f"{row['rewards']:.1f}"}
+            if self._keeps_best and self.compiled:  # the best of many means is partly luck
                 if time.perf_counter() - self._glanced > GLANCE:
                     self.evaluate(50, seed=done)
                     self._glanced = time.perf_counter()
-                if self._fresh:
+                if self._fresh and self._fresh[0] == self._policy_number():
                     shown["fresh"] = f"{self._fresh[2]:.1f}"
             bar.set_postfix(shown | {"arms": str(row["arms"])}, refresh=False)
-            bar.update(done - first - bar.n)
+            left = self._left()
+            bar.update((done - first if left is None else bar.total - left) - bar.n)
+
+    def _left(self) -> int | None:
+        """Return how many samples are left to take, or None if iterations are counted."""
+        return None
 
     @property
     def history(self) -> np.recarray:

@@ -52,8 +52,11 @@ class Bar(tqdm):
         return super().update(n)
 
 
-def progress(total: int, name: str, unit: str = "it", shown: bool = True) -> tqdm:
-    """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill."""
+def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay: float = 0.0) -> tqdm:
+    """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill.
+
+    It appears after `delay` seconds.
+    """
     stream = sys.stderr
     if stream is None or getattr(stream, "closed", False):  # as for services and programs without a window
         return Bar(total=total, file=io.StringIO(), disable=True)
@@ -71,4 +74,5 @@ def progress(total: int, name: str, unit: str = "it", shown: bool = True) -> tqd
         mininterval=interval,
         maxinterval=interval,
         unit_scale=total > 9999,
+        delay=delay,
     )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.partition import Partition
+from spaql.partition import BALLS, Partition
 from spaql.replay import Memory
 
 
@@ -20,12 +20,11 @@ class State(NamedTuple):
     memory: Memory | None = None  # SPAQL-R's
 
 
-def check_finite(state: State) -> State:
-    """Return a state if its estimates and rewards are finite: by others nothing can be chosen, nor saved."""
-    numbers = state.trainee.balls["q"], state.best.balls["q"], state.status["best"], state.history["evaluations"]
+def check_finite(trainee: Partition, best: Partition, status: np.ndarray, history: np.ndarray) -> None:
+    """Raise an error unless estimates and rewards are finite: by others nothing can be chosen, nor saved."""
+    numbers = *(p.balls["q"][: p.counts[BALLS]] for p in (trainee, best)), status["best"], history["evaluations"]
     if not all(np.isfinite(each).all() for each in numbers):
         raise OverflowError(
             "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large for "
             "floating-point numbers, scale them down (the agent is left as it was before)"
         )
-    return state

@@ -542,7 +542,7 @@ def other_xi_runs(
 @declare(
     "systems",
     "other systems",
-    {"agents": 5, "trpo_agents": 2, "trpo_tuned_agents": 0, "iterations": 40},
+    {"agents": 5, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 40},
     {"agents": 2, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 8, "looks": 5, "fresh": 20},
 )
 def other_runs(

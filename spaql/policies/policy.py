@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spaql.checks import load
 from spaql.compiling import entry
 from spaql.partition import NONE, Partition, locate
 from spaql.policies.exact_tree import Branches, make_tree
@@ -66,7 +67,7 @@ class Policy:
 
         The columns are `cell`, `depth`, `action` (the middle one, in its unit; of the first dimension), `q`, `visits`.
         """
-        import pandas as pd
+        pd = load("pandas", "paper")
 
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
         cells = np.empty(len(points), np.int64)
@@ -97,7 +98,7 @@ class Policy:
             inherited; of joined cells q is the mean by volume in the standard space, visits the sum over their balls,
             and `cells` their number.  `frame.attrs["units"]` holds the units.
         """
-        import pandas as pd
+        pd = load("pandas", "paper")
 
         cells = self.cells()
         intervals = self._intervals(deterministic)[cells.best]
@@ -143,7 +144,7 @@ class Policy:
 
         The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
         """
-        import pandas as pd
+        pd = load("pandas", "paper")
 
         branches, cells = self._make_tree(list(range(len(self._cells))))
         best = self._cells["best"][cells]

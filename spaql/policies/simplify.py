@@ -5,18 +5,26 @@ least return, and what is left is improved by small changes that rollouts approv
 apart: the search sees the first, the second chooses among the sizes, and the third is only reported.
 """
 
+import logging
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer, check_seed
+from spaql.interrupts import deferred_interrupts
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import Episodes, first_states, run_tree
 from spaql.policies.tree import LEAF, Tree
+from spaql.progress import progress
 from spaql.systems import make_env
 
 ROWS = 20_000  # visited states an imitation is grown on
+LARGEST = 128  # leaves of an imitation, where their number is not given
+WELL = 24  # leaves from which on every size is improved, where their number is not given
+
+log = logging.getLogger(__name__)
 
 
 class Size(NamedTuple):
@@ -27,6 +35,9 @@ class Size(NamedTuple):
     low: float
     high: float
     tree: Tree
+
+    def __str__(self) -> str:
+        return f"{self.leaves} leaves: {Interval(self.mean, self.low, self.high)}"
 
 
 class Simplified(NamedTuple):
@@ -43,7 +54,7 @@ class Simplified(NamedTuple):
         parts = ((self.tree, self.fresh), (self.full, self.full_fresh))
         small, full = (f"{tree.leaves} leaves: {fresh}" for tree, fresh in parts)
         if self.tree.leaves == self.full.leaves:
-            return f"no smaller tree that was tried keeps the return (try more `leaves`); the full policy, {full}"
+            return f"no smaller tree that was tried keeps the return (see `curve`); the full policy, {full}"
         return f"{small} on fresh episodes; the full policy, {full}"
 
 
@@ -51,18 +62,20 @@ def simplify(
     tree: Tree,
     env: str | gym.Env,
     target: float | None = None,
-    leaves: int = 24,
+    leaves: int | None = None,
     episodes: int = 100,
     proposals: int = 200,
     rounds: int = 3,
     fresh: int = 1000,
     seed: int | np.random.SeedSequence = 0,
     horizon: int | None = None,
+    progress_bar: bool = True,
 ) -> Simplified:
     """Return the smallest tree found that keeps the return of a tree.
 
     With the defaults it plays hundreds of thousands of episodes.  Any environment will do, but one that is not
-    registered, and so not compiled, needs fewer `leaves`, `episodes`, `proposals` and `fresh`.
+    registered, and so not compiled, needs fewer `leaves`, `episodes`, `proposals` and `fresh`.  Ctrl-C ends the search,
+    and the best of what it has found by then is returned.
 
     Parameters
     ----------
@@ -73,11 +86,12 @@ def simplify(
     target
         The mean return to keep; the full policy's if not given.
     leaves
-        Size of the imitation that the search begins with.
+        Size of the imitation that the search begins with; the smallest that keeps the return if not given, at least 24
+        and at most 128.
     episodes
         Rollouts that decide on each step of the search.
     proposals
-        Changes tried at each size; 0 leaves imitations as they are.
+        Changes tried at each size; 0 leaves imitations as they are, which gives a rough curve in seconds.
     rounds
         How often the imitation is grown again on the states that it itself comes to, as the policy would act there.
     fresh
@@ -86,6 +100,8 @@ def simplify(
         Of the three sets of first states, and of the proposals.
     horizon
         H, the greatest length of an episode; the environment's own limit if not given.
+    progress_bar
+        Show how far it is, on standard error, if it takes more than some seconds.
 
     Returns
     -------
@@ -98,9 +114,12 @@ def simplify(
     >>> found = policy.simplify(target=195)
     >>> print(found)
     >>> print(export_text(found.tree))
+    >>> for size in policy.simplify(proposals=0).curve:
+    ...     print(size)  # what each size earns, roughly
     """
     env = make_env(env)
-    leaves, fresh = check_integer("leaves", leaves, at_least=2), check_integer("fresh", fresh, at_least=2)
+    fresh = check_integer("fresh", fresh, at_least=2)
+    leaves = None if leaves is None else check_integer("leaves", leaves, at_least=2)
     episodes, rounds = check_integer("episodes", episodes), check_integer("rounds", rounds, at_least=0)
     proposals = check_integer("proposals", proposals, at_least=0)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
@@ -108,15 +127,27 @@ def simplify(
         first_states(env, tree.variables.space, rng, count)
         for rng, count in zip(streams[:3], (episodes, fresh, fresh), strict=True)
     )
-    search = Search(tree, env, starts, streams[3], horizon)
-    found = search.shrink(leaves, rounds, proposals)
+    found: list[Tree] = []
+    try:
+        with deferred_interrupts() as check_interrupts:
+            search = Search(tree, env, starts, streams[3], horizon, check_interrupts)
+            imitations, goal = search.imitate(leaves or min(LARGEST, tree.leaves), rounds), None
+            if leaves is None:
+                goal = search.score(tree) if target is None else float(target)
+                imitations = imitations[: search.enough(imitations, goal)]
+            with progress(len(imitations), "simplify", unit="leaf", shown=progress_bar, delay=3.0) as bar:
+                for smaller in search.shrink(imitations, proposals, goal):
+                    found.append(smaller)
+                    bar.update(len(imitations) + 1 - smaller.leaves - bar.n)
+    except KeyboardInterrupt:
+        log.warning("interrupted: the best of the %d sizes so far is returned", len(found))
 
     def returns(candidate: Tree, first: np.ndarray) -> Interval:
         return Interval(
             *map(float, paper_interval(run_tree(candidate, env, first, streams[3], horizon=horizon).rewards))
         )
 
-    curve = [Size(small.leaves, *returns(small, choosing), small) for small in found]
+    curve = [Size(small.leaves, *returns(small, choosing), small) for small in found[::-1]]
     curve.append(Size(tree.leaves, *returns(tree, choosing), tree))
     target = curve[-1].mean if target is None else float(target)
     chosen = next((size.tree for size in curve if size.mean >= target), tree)
@@ -126,27 +157,48 @@ def simplify(
 class Search:
     """The search for small trees in place of a large one, with the first states and the random stream it uses."""
 
-    def __init__(self, tree: Tree, env: gym.Env, starts: np.ndarray, rng: np.random.Generator, horizon: int | None):
+    def __init__(
+        self,
+        tree: Tree,
+        env: gym.Env,
+        starts: np.ndarray,
+        rng: np.random.Generator,
+        horizon: int | None,
+        between: Callable[[], None] = lambda: None,
+    ):
         self.tree, self.env, self.starts, self.rng, self.horizon = tree, env, starts, rng, horizon
+        self.between = between  # called between any two plays
         self.seen = self.play(tree, record=True).seen
         self.spread = np.maximum(self.seen.std(axis=0), 1e-12)
 
     def play(self, tree: Tree, record: bool = False) -> Episodes:
+        self.between()
         return run_tree(tree, self.env, self.starts, self.rng, record=record, horizon=self.horizon)
 
     def score(self, tree: Tree) -> float:
         return float(self.play(tree).rewards.mean())
 
-    def shrink(self, leaves: int, rounds: int, proposals: int) -> list[Tree]:
-        """Return a tree of each size from one leaf to at most `leaves`."""
-        imitations = self.imitate(leaves, rounds)
-        tree = imitations[-1]
-        found = [self.improve(tree, proposals)]
-        while found[-1].leaves > 1:
-            size = found[-1].leaves - 1
-            candidates = [t for t in imitations if t.leaves == size] + list(smaller_trees(found[-1]))
-            found.append(self.improve(max(candidates, key=self.score), proposals))
-        return found[::-1]
+    def enough(self, imitations: list[Tree], goal: float) -> int:
+        """Return how many leaves an imitation needs that reaches the goal; if none does, those of the best one."""
+        sizes = sorted({min(len(imitations), round(WELL * 2 ** (i / 2))) for i in range(8)})
+        scores = {size: self.score(imitations[size - 1]) for size in sizes}
+        return next((size for size in sizes if scores[size] >= goal), max(sizes, key=lambda size: scores[size]))
+
+    def shrink(self, imitations: list[Tree], proposals: int, goal: float | None) -> Iterator[Tree]:
+        """Yield a tree of each size, from the largest imitation to one leaf.
+
+        With a goal, large trees that reach it are not improved: that takes long, and there are smaller ones.
+        """
+        tree = self.improve(imitations[-1], proposals)
+        yield tree
+        while tree.leaves > 1:
+            size = tree.leaves - 1
+            candidates = [t for t in imitations if t.leaves == size] + list(smaller_trees(tree))
+            scores = [self.score(candidate) for candidate in candidates]
+            tree = candidates[int(np.argmax(scores))]
+            if goal is None or size <= WELL or max(scores) < goal:
+                tree = self.improve(tree, proposals)
+            yield tree
 
     def imitate(self, leaves: int, rounds: int) -> list[Tree]:
         """Return trees of all sizes up to `leaves` that act as the policy does where it, and they, come."""

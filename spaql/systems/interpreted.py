@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from spaql.advice import warn
+from spaql.advice import Advice
 from spaql.checks import shown
 from spaql.spaces import FLOATS, Space, standardise, to_box
 from spaql.systems.worlds import ENDED, TIME_UP
@@ -22,12 +22,12 @@ class InterpretedWorld:
 
     compiled = False
 
-    def __init__(self, env: gym.Env, space: Space, seed: int, raw_first: bool = False):
+    def __init__(self, env: gym.Env, space: Space, seed: int, raw_first: bool = False, advice: Advice | None = None):
         self.env, self.space, self.raw_first = env, space, raw_first
         self.first_seed = seed
         self.seed: int | None = seed  # until the first reset has used it
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
-        self.warned = False
+        self.advice = advice or Advice(unlimited=False, quiet=False)
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
         reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
@@ -78,10 +78,10 @@ class InterpretedWorld:
         """
         self.between_steps()
         observation, reward, terminated, truncated, _ = self.env.step(self._action(action))
-        self._observe(observation, x)
+        self._observe(observation, x, last=terminated)
         return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 
-    def _observe(self, observation: Any, x: FLOATS, mapped: bool = True) -> None:
+    def _observe(self, observation: Any, x: FLOATS, mapped: bool = True, last: bool = False) -> None:
         """Write an observation to `x`, mapped to the standard space unless told otherwise."""
         observation = np.asarray(observation, float).ravel()
         if observation.size != x.size:
@@ -89,25 +89,24 @@ class InterpretedWorld:
         seen = observation.tolist()  # Python's own numbers are the fastest ones here
         for number, low, high in zip(seen, self.low, self.high, strict=True):
             if not low <= number <= high:  # nor is NaN
-                self._say_outside(observation)
+                self._say_outside(observation, last)
                 break
         if mapped:
             standardise(self.space, seen, x)
         else:
             x[:] = np.clip(observation, -1.0, 1.0)
 
-    def _say_outside(self, observation: FLOATS) -> None:
-        """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds."""
+    def _say_outside(self, observation: FLOATS, last: bool) -> None:
+        """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds.
+
+        A terminal state may lie outside: often that is why the episode ends, and nothing is decided there.
+        """
         if np.isnan(observation).any() or np.any(np.isinf(observation) & np.isinf(self.space.half)):
             raise ValueError(
                 f"the environment gave an observation with NaN or infinity, {observation}: expected numbers"
             )
-        if not self.warned:
-            self.warned = True
-            warn(
-                f"observation {observation} is outside the bounds that the environment declares or that were given; "
-                "it is clipped to them, as will be others"
-            )
+        if not last:
+            self.advice.outside(observation)
 
     def _action(self, action: FLOATS) -> Any:
         """Return the environment's action for an action of the standard space."""

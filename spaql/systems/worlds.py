@@ -6,12 +6,13 @@ functions of the system by the type of its constants.
 
 import functools
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numba import njit
+from numba import TypingError, njit
 from numba.extending import overload
 
 from spaql.compiling import INLINED, machine_code
@@ -20,6 +21,8 @@ from spaql.systems.environments import ScaleReward, make_generator, wrappers_of
 from spaql.systems.registry import REGISTRY, System
 
 log = logging.getLogger(__name__)
+
+UNTYPED = re.compile(r"Untyped global name '(\w+)':.*?<class '(\w+)'>", re.DOTALL)
 
 # Wrappers that gym.make() adds by itself, or that only watch: what is inside them is what it seems to be.
 TRANSPARENT = (
@@ -206,7 +209,14 @@ class CompiledWorld:
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
-        return machine_code(function, self.kind)(self.model, *arguments)
+        try:
+            return machine_code(function, self.kind)(self.model, *arguments)
+        except TypingError as error:
+            if (found := UNTYPED.search(str(error))) is None:
+                raise
+            name, kind = found.groups()
+            cure = "write @inlined, of spaql.compiling, above it" if kind == "function" else "make it a constant"
+            raise TypeError(f"{self.system.name} uses {name}, a {kind} that is not compiled: {cure}") from None
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -285,7 +295,7 @@ def opaque_wrapper(env: gym.Env, system: System) -> type[gym.Wrapper] | None:
 @functools.cache
 def say_interpreted(system: str, reason: str) -> None:
     """Say, once, why an environment of a registered system does not run as machine code."""
-    log.warning("%s runs interpreted, hundreds of times slower than compiled: %s", system, reason)
+    log.warning("%s runs interpreted, 10 to 100 times slower than compiled: %s", system, reason)
 
 
 def explain_interpreted(env: gym.Env) -> None:

@@ -14,7 +14,7 @@ import pytest
 from gymnasium import spaces
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, systems
-from spaql.hooks import checkpoint, log_csv
+from spaql.hooks import checkpoint, keep_best, log_csv, plot_learning
 from spaql.partition import crowded_cells
 from spaql.policies import evaluate, export_c, export_python, simplify
 from spaql.policies.tree import variables_of
@@ -186,6 +186,91 @@ def test_checkpoints_are_written_now_and_then(tmp_path):
     assert np.array_equal(loaded.learn(14, 2).history, room().learn(20, 2).history)
 
 
+def test_a_callback_does_not_copy_the_agent_after_every_short_iteration(monkeypatch):
+    agent, copies = SPAQLR("CartPole-v0", seed=0).learn(1), []
+    copied = agent._state
+    monkeypatch.setattr(agent, "_state", lambda: copies.append(1) or copied())
+    agent.learn(300, callback=lambda agent: None)
+    assert len(copies) < 100  # five a second, however slow the machine is
+
+
+def test_what_a_callback_raises_leaves_the_iteration_before_it():
+    def stop(agent):
+        if len(agent.history) == 8:
+            raise KeyboardInterrupt
+
+    agent = SPAQLR("CartPole-v0", seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(20, callback=stop)
+    assert len(agent.history) == 8
+    assert np.array_equal(agent.learn(12).history, SPAQLR("CartPole-v0", seed=0).learn(20).history)
+
+
+def test_the_best_agent_is_kept_and_an_interrupted_run_goes_on_with_it(tmp_path):
+    path, saved = tmp_path / "best.npz", tmp_path / "agent.npz"
+    means = []
+
+    def watch(agent):
+        means.append(agent.evaluate(20, seed=0).mean())
+        if len(means) == 25:
+            agent.save(saved)
+
+    whole = SPAQLR("CartPole-v0", seed=0).learn(60, callback=[keep_best(path, 1, 20), watch])
+    kept = SPAQLR.load(path)
+    assert kept.evaluate(20, seed=0).mean() == max(means)
+    assert len(kept.history) == np.argmax(means) + 1 < 60
+    path.unlink()
+    SPAQLR("CartPole-v0", seed=0).learn(25, callback=keep_best(path, 1, 20))
+    SPAQLR.load(saved).learn(35, callback=keep_best(path, 1, 20))
+    assert repr(SPAQLR.load(path)) == repr(SPAQLR.load(path)) != repr(whole)
+    assert SPAQLR.load(path).evaluate(20, seed=0).mean() == max(means)
+    with pytest.raises(ValueError, match="holds the best of another run.*: give another path"):
+        SPAQLR("CartPole-v0", seed=1).learn(1, callback=keep_best(path, 1, 20))
+
+
+def test_a_log_repeats_no_iteration_after_a_resume_and_refuses_another_run(tmp_path):
+    path = tmp_path / "log.csv"
+    agent = SPAQL("CartPole-v0", xi=4, seed=0)
+    agent.learn(8, 2, callback=[checkpoint(tmp_path / "agent.npz", every=5), log_csv(path)])
+    with path.open("a", encoding="utf-8") as file:
+        file.write("9,3.5")  # the power was cut
+    SPAQL.load(tmp_path / "agent.npz").learn(10, 2, callback=log_csv(path))
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["iteration"]) for row in rows] == list(range(1, 16))
+    assert [float(row["rewards"]) for row in rows] == agent.learn(7, 2).history.rewards.tolist()
+    with pytest.raises(ValueError, match="iteration 1 in .* is of another run"):
+        SPAQL("CartPole-v0", xi=4, seed=1).learn(1, 2, callback=log_csv(path))
+
+
+def test_learning_curves_of_several_agents_are_drawn():
+    agents = SPAQL("CartPole-v0", xi=4, seed=0).learn(5, 2), SPAQLR("CartPole-v0", seed=0).learn(30)
+    first, second = plot_learning(*agents).axes[0].get_lines()
+    assert first.get_ydata().tolist() == pytest.approx(agents[0].history.rewards)
+    assert second.get_xdata()[-1] == agents[1].num_timesteps
+    assert second.get_ydata()[-1] == pytest.approx(agents[1].history.rewards[-10:].mean())
+
+
+def test_names_that_stable_baselines_has(caplog):
+    agent = SPAQLR("CartPole-v0", seed=0).learn(total_timesteps=400)
+    assert agent.num_timesteps == 400
+    again = SPAQLR("CartPole-v0", seed=0, **agent.get_params()).learn(samples=400)
+    assert np.array_equal(agent.history, again.history)
+    longer = make_env("CartPole-v0")
+    longer.unwrapped.length = 0.6
+    agent.set_env(longer)
+    assert agent.env is longer
+    assert agent.num_timesteps == 400
+    assert agent.learn(3).history[:-3].tolist() == again.history.tolist()
+    assert agent.history.tolist() != again.learn(3).history.tolist()
+    with pytest.raises(ValueError, match="expected an environment with Box"):
+        agent.set_env("MountainCar-v0")
+    with pytest.raises(ValueError, match="give either iterations or samples"):
+        agent.learn(3, total_timesteps=3)
+    agent.learn(20_000, callback=lambda agent: False)
+    assert "20,000 iterations are episodes, of up to 200 steps each: did you mean samples=20000?" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
@@ -237,14 +322,23 @@ def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
 
 
 def test_what_is_shown_of_an_agent_has_the_fresh_mean_beside_the_best():
-    agent = SPAQL("CartPole-v0", xi=20, seed=0)
-    assert repr(agent) == "SPAQL(CartPole-v0, 0 iterations, 1 arms)"
-    agent.learn(20, 2)
+    agent = SPAQL("Pendulum-v1", xi=4, seed=0)
+    assert repr(agent) == "SPAQL(Pendulum-v1, 0 iterations, 1 arms)"
+    agent.learn(10, 2)
     assert repr(agent).endswith(f"best mean {agent.history.rewards[-1]:.5g})")
     fresh = agent.evaluate(1000, seed=1).mean()
     assert repr(agent).endswith(f"{fresh:.5g} on 1,000 fresh episodes)")
-    agent.learn(1, 2)
-    assert "fresh" not in repr(agent)  # it is another agent now
+    best, seen = agent.history.rewards[-1], []
+
+    def watch(agent):
+        seen.append(agent.history.rewards[-1] == best)
+        assert ("fresh" in repr(agent)) == seen[-1]  # as long as it is the same policy
+        return seen[-1]
+
+    agent.learn(500, 2, callback=watch)
+    assert seen[0] > seen[-1]
+    assert "last episode" in repr(SPAQLR("CartPole-v0", seed=0).learn(3))
+    assert "last mean" in repr(SPAQLR("CartPole-v0", seed=0).learn(3, 2))
 
 
 def test_a_bar_has_the_fresh_mean_beside_the_best_and_changes_no_number(monkeypatch, capsys):
@@ -253,6 +347,20 @@ def test_a_bar_has_the_fresh_mean_beside_the_best_and_changes_no_number(monkeypa
     assert re.search(r"best=[\d.]+, fresh=[\d.]+, arms=\d+", capsys.readouterr().err)
     assert np.array_equal(shown.history, silent.history)
     assert np.array_equal(shown.learn(5, 5).history, silent.learn(5, 5).history)
+
+
+def test_a_bar_does_not_show_the_fresh_mean_of_an_earlier_policy(monkeypatch, capsys):
+    monkeypatch.setattr("spaql.learning.GLANCE", 1e9)
+    agent = SPAQL("CartPole-v0", xi=20, seed=0).learn(5, 2)
+    agent.evaluate(10, seed=1)
+    before = agent.history.rewards[-1]
+    assert agent.learn(300, 2, progress_bar=True).history.rewards[-1] > before
+    assert "fresh" not in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_bar_that_counts_samples_shows_return_and_arms(capsys):
+    SPAQLR("CartPole-v0", seed=0).learn(samples=500, progress_bar=True)
+    assert re.search(r"500/500 .*return=[\d.]+, arms=\d+", capsys.readouterr().err)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -276,6 +384,33 @@ def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help(tmp_path
     loaded = SPAQL.load(tmp_path / "agent.npz", limited(200))
     assert loaded.parameters["bounds"] == [[270.0, 320.0]]
     assert np.array_equal(loaded.learn(3, 2).history, agent.learn(3, 2).history)
+
+
+class Leaving(Room):
+    """A room whose air is outside its bounds where an episode ends."""
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        return observation, reward, bool(self.air > 300.0), False, {}
+
+
+def test_an_observation_outside_its_bounds_is_said_once_and_not_where_the_episode_ends():
+    agent = SPAQL(limited(), xi=1, seed=0, bounds=[(290, 295)])
+    with pytest.warns(UserWarning, match="outside the bounds.*said once") as said:
+        agent.learn(2, 2).evaluate(2, seed=1)
+    assert len(said) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Random(gym.wrappers.TimeLimit(Leaving(), 50), seed=0, bounds=[(280, 300)]).evaluate(10, seed=1)
+
+
+@pytest.mark.parametrize(("count", "said"), [(6, False), (7, True)])
+def test_what_many_observations_cost_is_said_before_training(count, said, caplog):
+    env = limited()
+    env.observation_space = spaces.Box(-1.0, 1.0, (count,))
+    env.unwrapped.metadata = {}
+    SPAQLR(env, seed=0)
+    assert ("a cell that splits makes 128 new ones, up to 0." in caplog.text) == said
 
 
 def test_the_systems_of_the_paper_are_no_single_state():

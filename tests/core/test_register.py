@@ -9,6 +9,7 @@ import sys
 import time
 import types
 from pathlib import Path
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -231,6 +232,28 @@ def test_functions_of_another_form_are_refused_before_anything_is_compiled(folde
         REGISTRY.clear()
         REGISTRY.update(before)
         gym.registry.pop("Odd-v0")
+
+
+class Helped(NamedTuple):
+    outflow: float
+
+
+def spilled(level):
+    return 0.1 * level
+
+
+def helped_step(tank, state, action):
+    state[0] -= spilled(state[0])
+    return 0.0, False
+
+
+def test_a_helper_that_is_not_compiled_is_named(tank, monkeypatch):
+    known = system_of(gym.make("Tank-v0"))
+    helped = dataclasses.replace(known, constants=Helped, describe=lambda env: Helped(0.1), step=helped_step)
+    monkeypatch.delitem(REGISTRY, known.constants)
+    monkeypatch.setitem(REGISTRY, Helped, helped)
+    with pytest.raises(TypeError, match="^Tank uses spilled, a function that is not compiled: write @inlined"):
+        SPAQL("Tank-v0", xi=1).learn(1)
 
 
 def test_a_twin_that_forgot_to_round_to_float32_is_told_so():

@@ -186,4 +186,14 @@ def test_a_scale_sets_what_is_not_given():
     path = rerun.find_notebook("01")
     assert rerun.scale_parameters(path, "smoke") == {"agents": 2, "iterations": 4, "fresh": 20, "xis": [0, 4, 160]}
     assert rerun.scale_parameters(path, "paper") == {}
-    assert rerun.scale_parameters(rerun.find_notebook("05"), "quick")["trpo_agents"] == 2
+
+
+@pytest.mark.parametrize("name", ["02", "05", "09", "10"])
+def test_a_smaller_scale_asks_for_no_baseline_that_is_not_stored(name):
+    path = rerun.find_notebook(name)
+    published = {key: entry["default"] for key, entry in rerun.declared_parameters(path).items()}
+    for prefix in rerun.BASELINES:
+        own = {key for key in published if key.startswith(prefix)}
+        quick, smoke = (published | rerun.scale_parameters(path, scale) for scale in ("quick", "smoke"))
+        assert all(quick[key] == published[key] for key in own) or quick[f"{prefix}agents"] == 0
+        assert not own or smoke[f"{prefix}agents"] == 0

@@ -1,6 +1,8 @@
 """Grids of environments of one's own, where results go, and the claims one asks for."""
 
 import json
+import subprocess
+import sys
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +18,7 @@ from spaql.paper.runs.algorithms import compute, untrained
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.runner import run, run_grid
 from spaql.paper.runs.store import load_record, record_path, save_record
-from spaql.paper.studies import make_jobs
+from spaql.paper.studies import make_jobs, study
 from tests.core.test_own_problem import BOUNDS, limited, room
 
 SMALL = {"agents": 2, "iterations": 3, "evaluations": 2, "progress_bar": False}
@@ -53,6 +55,61 @@ def test_parameters_are_part_of_what_is_stored(tmp_path):
     assert Job.parse(json.loads(job.identity())) == job
     plain = Job("SPAQL", "CartPole-v0", 1.0, 2, 1, 0, 0)
     assert "parameters" not in plain.identity()  # what is stored without them stays what it is
+
+
+def test_an_iteration_of_spaqlr_is_an_episode_and_samples_are_samples():
+    size = {"agents": 1, "evaluations": 2, "progress_bar": False, "fresh": 2}
+    frame = run_grid(["SPAQLR"], ["CartPole-v0"], iterations=5, **size)
+    (job,) = make_jobs(["SPAQL-R"], ["CartPole-v0"], [], 1, 5, 2, fresh=2, episodes=True)
+    assert np.array_equal(frame.rewards, untrained(job).learn(5, 2).history.rewards)
+    both = run_grid(["SPAQL-R", "Random", "SPAQLTS"], ["CartPole-v0"], [4], samples=3000, **size)
+    assert set(both.algorithm) == {"SPAQL-R", "Random", "SPAQL-TS"}
+    assert both[both.algorithm == "SPAQL-R"].samples.tolist() == [1000, 2000, 3000]
+    assert (both.groupby("algorithm").steps.sum() >= 3000).all()
+    with pytest.raises(ValueError, match="SPAQL needs at least one ξ: give xis"):
+        run_grid(["SPAQL", "SPAQL-R"], ["CartPole-v0"])
+    with pytest.raises(ValueError, match="samples must be whole thousands, as 20_000, not 1,500"):
+        run_grid(["SPAQL-R"], ["CartPole-v0"], samples=1500)
+    with pytest.raises(ValueError, match="TRPO cannot count samples: give iterations"):
+        run_grid(["TRPO"], ["CartPole-v0"], samples=4000)
+    with pytest.raises(ValueError, match="one of 'Random', .*'SPAQL-R', 'SPAQL-R, no replay'.* not 'SPAQL-Q'"):
+        run_grid(["SPAQL-Q"], ["CartPole-v0"])
+
+
+SAYING = """
+import sys, warnings
+from spaql.paper.runs.runner import run_grid
+
+def grid(seed):
+    run_grid(["SPAQL", "SPAQL-R"], ["tests.core.test_own_problem:limited"], [1], agents=2, iterations=2, evaluations=2,
+             seed=seed, fresh=2, bounds=[(290, 295)], workers=2, progress_bar=False)
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        grid(1)
+    print("now", file=sys.stderr)
+    grid(2)
+"""
+
+
+def test_what_agents_of_a_grid_have_to_say_is_said_once_and_can_be_ignored():
+    done = subprocess.run([sys.executable, "-c", SAYING], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [part.count("outside the bounds") for part in done.stderr.split("now\n")] == [0, 1]
+
+
+def test_outside_a_clone_nothing_of_the_paper_is_computed_unasked(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "repository", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no results are stored here, so that 240 agents .* give store="):
+        run(study("long"))
+
+
+def test_without_pandas_the_extra_is_named():
+    code = "import sys; sys.modules['pandas'] = None; import spaql.paper.runs.runner"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.endswith("this needs pandas: pip install 'spaql[paper]'\n")
 
 
 def test_a_grid_of_spaqlr_takes_its_parameters():

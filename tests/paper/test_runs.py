@@ -137,12 +137,13 @@ def test_a_study_changes_what_is_given_and_nothing_else():
 
 
 BAD_GRIDS = [
-    ({"algorithms": ["SARSA"]}, "must be one of Random, AQL, SPAQL, SPAQL-TS"),
+    ({"algorithms": ["SARSA"]}, "must be one of 'Random', 'AQL', 'SPAQL', 'SPAQL-TS'"),
     ({"xis": [-1]}, "xi must be"),
     ({"agents": 0}, "agents"),
     ({"evaluations": 2.5}, "evaluations"),
     ({"rules": "mine"}, "rules"),
-    ({"xis": []}, "nothing to run"),
+    ({"xis": []}, "SPAQL needs at least one ξ"),
+    ({"systems": []}, "nothing to run"),
     ({"systems": "CartPole-v0"}, "systems must be a list"),
     ({"algorithms": ["SPAQL-TS"], "systems": ["Drift-v0"]}, "needs a reference state"),
     ({"algorithms": ["TRPO"], "systems": ["Drift-v0"]}, "TRPO runs on registered systems"),

@@ -2,14 +2,16 @@
 
 import dataclasses
 import itertools
+import os
 import re
+import signal
 import sys
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, Rules
 from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.store import save_record
@@ -22,7 +24,7 @@ from spaql.policies.simplify import best_split, grow, random_search, smaller_tre
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.spaces import standardise
 from spaql.systems import REGISTRY, make_env, system_of
-from tests.conftest import same_sines
+from tests.conftest import posix, same_sines
 
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
 CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
@@ -430,6 +432,32 @@ def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agen
     assert again.fresh == found.fresh
 
 
+def test_the_default_begins_where_an_imitation_keeps_the_return():
+    policy = SPAQLR("MountainCar-v0", seed=0).learn(samples=30_000).policy
+    few = policy.simplify(leaves=24, proposals=0, episodes=50, fresh=200)
+    found = policy.simplify(proposals=5, episodes=50, fresh=200)
+    assert len(found.curve) >= len(few.curve)
+    assert found.tree.leaves < found.full.leaves
+    assert str(found.curve[0]).startswith("1 leaves: -200")
+
+
+@posix
+def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, caplog):
+    policy, made = agents[SPAQLTS, "CartPole-v0"].policy, []
+
+    def interrupted(tree):
+        made.append(tree)
+        if len(made) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return smaller_trees(tree)
+
+    monkeypatch.setattr(sys.modules["spaql.policies.simplify"], "smaller_trees", interrupted)
+    found = policy.simplify(leaves=8, proposals=1, episodes=10, fresh=50)
+    assert len(found.curve) == 3 + 1  # and the full one
+    assert any(found.tree is size.tree for size in found.curve)
+    assert "the best of the 3 sizes so far" in caplog.text
+
+
 def test_without_a_small_tree_that_reaches_the_target_the_full_one_is_returned(agents):
     found = agents[SPAQL, "Pendulum-v1"].policy.simplify(target=0, leaves=3, episodes=5, proposals=0, fresh=10)
     assert found.tree is found.full
@@ -500,7 +528,7 @@ def test_where_no_smaller_tree_keeps_the_return_it_is_said(agents):
     policy = agents[SPAQL, "Pendulum-v1"].policy
     found = policy.simplify(target=1.0, leaves=2, proposals=0, fresh=2, episodes=2)  # no return is above zero
     assert found.tree.leaves == found.full.leaves
-    assert str(found).startswith("no smaller tree that was tried keeps the return (try more `leaves`); the full policy")
+    assert str(found).startswith("no smaller tree that was tried keeps the return")
 
 
 def test_noise_on_the_observations_costs_return_and_changed_masses_matter(agents):

@@ -28,7 +28,8 @@ logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar say
 
 
 # Studies beside a notebook's own, by how the names of its parameters that belong to them begin.
-OTHERS = {"long_": "long", "trpo_": "trpo", "variant_": "variants", "sb3_": "sb3"}
+OTHERS = {"long_": "long", "variant_": "variants"}
+BASELINES = ("trpo_", "sb3_")  # which take minutes each, and torch
 
 LEAST = {"agents of each cell of the ablation": 2}  # of parameters that need more than one, by their help
 
@@ -117,7 +118,7 @@ def check_parameter(name: str, value: Any, like: dict[str, Any]) -> Any:
         raise Refused(f"parameter {name} must be {words}, not {value!r} ({like['help']})")
     try:
         if like["type"] == "int":
-            least = LEAST.get(like["help"], 1 if like["default"] > 0 and not name.startswith(("trpo_", "sb3_")) else 0)
+            least = LEAST.get(like["help"], 1 if like["default"] > 0 and not name.startswith(BASELINES) else 0)
             check_integer(name, value, least, at_most=2**63 - 1 if name == "seed" else MOST)
         if name == "rules":
             check_rules(value)
@@ -139,7 +140,7 @@ def check_parameters(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
-    """Return what a smaller scale changes in the parameters of a notebook."""
+    """Return what a smaller scale changes in the parameters of a notebook: stored baselines stay, or are left out."""
     declared = declared_parameters(path)
     study = read_notebook(path).metadata.get("spaql", {}).get("study")
     if study is None:
@@ -147,6 +148,8 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
     changed = {
         prefix + name: value for prefix, other in OTHERS.items() for name, value in STUDIES[other].scales[scale].items()
     }
+    if "fresh" in STUDIES[study].scales[scale]:  # no baseline is stored with so few episodes
+        changed |= {prefix + "agents": 0 for prefix in BASELINES}
     changed |= {
         name: list(value) if isinstance(value, tuple) else value for name, value in STUDIES[study].scales[scale].items()
     }

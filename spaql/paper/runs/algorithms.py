@@ -69,15 +69,20 @@ ALGORITHMS: dict[str, Algorithm] = {
 def algorithm_called(name: str) -> Algorithm:
     """Return the row of an algorithm, or say which there are."""
     if name not in ALGORITHMS:
-        raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {name!r}")
+        raise ValueError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, not {name!r}")
     return ALGORITHMS[name]
+
+
+def full_name(name: str) -> str:
+    """Return the name of an algorithm in the studies, also for that of its class: SPAQL-R for SPAQLR."""
+    return {each.replace("-", ""): each for each in ("SPAQL-R", "SPAQL-TS")}.get(name, name)
 
 
 def make_agent(algorithm: str, system: str, xi: float, **parameters: Any) -> Agent:
     """Return an untrained agent of an algorithm of this package; some have no ξ."""
     row = algorithm_called(algorithm)
     if row.agent is None:
-        known = ", ".join(name for name, row in ALGORITHMS.items() if row.agent)
+        known = ", ".join(repr(name) for name, row in ALGORITHMS.items() if row.agent)
         raise ValueError(f"algorithm must be one of {known}, not {algorithm!r}")
     return row.agent(system, **{"xi": xi} if row.xi else {}, **{**row.settings, **parameters})
 
@@ -92,7 +97,7 @@ def untrained(job: Job) -> Agent:
 
 def by_samples(job: Job) -> bool:
     """Return whether a row of an agent's history is an evaluation after so many samples, not an iteration."""
-    return bool(job.looks) or ALGORITHMS[job.algorithm].by_samples
+    return bool(job.looks) or (ALGORITHMS[job.algorithm].by_samples and not job.episodes)
 
 
 def compute(job: Job) -> Record:

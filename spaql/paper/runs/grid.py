@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from spaql.checks import check_integer, check_number
-from spaql.paper.runs.algorithms import ALGORITHMS, algorithm_called, make_agent
+from spaql.paper.runs.algorithms import ALGORITHMS, algorithm_called, full_name, make_agent
 from spaql.paper.runs.job import FRESH, SEED, Job, frozen
 from spaql.parameters import Shared
 from spaql.rules import Rules, check_rules
@@ -31,9 +31,10 @@ def make_jobs(
     record: bool = False,
     starts: str = "independent",
     looks: int = 0,
+    episodes: bool = False,
     **parameters: Any,
 ) -> list[Job]:
-    """Return the agents of a grid: every algorithm on every system with every ξ (Random once for all ξ).
+    """Return the agents of a grid: every algorithm on every system with every ξ, those without ξ once.
 
     Other `parameters` of agents go to every algorithm that has them.
     """
@@ -46,19 +47,22 @@ def make_jobs(
     fresh, looks = check_integer("fresh", fresh), check_integer("looks", looks, at_least=0)
     if starts not in ("independent", "shared"):
         raise ValueError(f"starts must be 'independent' or 'shared', not {starts!r}")
-    rules, xis, algorithms = check_rules(rules), list(xis), list(algorithms)
+    rules, xis, algorithms = check_rules(rules), list(xis), list(map(full_name, algorithms))
     if unknown := set(parameters) - {name for algorithm in algorithms for name in parameters_of(algorithm)}:
         raise ValueError(f"{' and '.join(algorithms)} have no parameter {' or '.join(sorted(unknown))}")
     jobs = []
     for algorithm, system in itertools.product(algorithms, map(name_of, systems)):
         others = frozen({name: parameters[name] for name in parameters_of(algorithm) if name in parameters})
         check_pair(algorithm, system, others)
-        for xi, agent in itertools.product(xis, range(agents)):
-            xi = check_number("xi", xi, at_least=0.0) if algorithm in LEARNERS else 0.0
-            group = (algorithm, system, xi, iterations, evaluations, seed)
-            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others, looks))
+        row = ALGORITHMS[algorithm]
+        if row.xi and not xis:
+            raise ValueError(f"{algorithm} needs at least one ξ: give xis, as [0.4, 4, 40]")
+        counted = episodes and row.by_samples and row.agent is not None
+        for xi, agent in itertools.product(xis if row.xi else [0.0], range(agents)):
+            group = (algorithm, system, check_number("xi", xi, at_least=0.0), iterations, evaluations, seed)
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others, looks, counted))
     if not jobs:
-        raise ValueError("there is nothing to run: give at least one algorithm, one system and one xi")
+        raise ValueError("there is nothing to run: give at least one algorithm and one system")
     return list(dict.fromkeys(jobs))
 
 

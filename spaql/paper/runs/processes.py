@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,14 +15,17 @@ LOOK = 0.5  # seconds between two looks at the parent
 def in_processes(function: Callable, jobs: Iterable[Any], workers: int) -> Iterator[Any]:
     """Yield what a function gives for each of these jobs, as processes compute it, in any order."""
     parallel = joblib.Parallel(workers, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-    return parallel(joblib.delayed(with_parent)(function, job, os.getpid()) for job in jobs)
+    shared = os.getpid(), list(warnings.filters)
+    return parallel(joblib.delayed(with_parent)(function, job, *shared) for job in jobs)
 
 
-def with_parent(function: Callable, job: Any, parent: int) -> Any:
-    """Call a function; if that is in a process of its own, this ends with its parent from now on."""
+def with_parent(function: Callable, job: Any, parent: int, filters: list) -> Any:
+    """Call a function; a process of its own ends with its parent from now on, and ignores the warnings that it does."""
     if os.getpid() != parent and not any(thread.name == with_parent.__name__ for thread in threading.enumerate()):
         threading.Thread(target=end_with, args=(parent,), name=with_parent.__name__, daemon=True).start()
-    return function(job)
+    with warnings.catch_warnings():
+        warnings.filters[:] = filters  # type: ignore[index]
+        return function(job)
 
 
 def end_with(parent: int) -> None:

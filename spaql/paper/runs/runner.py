@@ -13,9 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import pandas as pd
+import numpy as np
+
+try:
+    import pandas as pd
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("this needs pandas: pip install 'spaql[paper]'", name="pandas") from None
 
 from spaql import archive
+from spaql.advice import collected, warn
 from spaql.checks import check_integer
 from spaql.paper.frames import histories
 from spaql.paper.runs import provenance
@@ -24,13 +30,16 @@ from spaql.paper.runs.cluster import on_cluster
 from spaql.paper.runs.errors import Damaged, DamagedPack, Stale
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import FRESH, SEED, Job, Record
+from spaql.paper.runs.outcomes import samples_taken
 from spaql.paper.runs.processes import in_processes
+from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.runs.store import load_record, record_path, save_record, set_aside
 from spaql.paper.runs.table import read_jobs
 from spaql.progress import progress
 from spaql.rules import Rules
 from spaql.systems import compiled_world, make_env, space_of
 
+PACE = 20_000  # episodes of a compiled system in a second, roughly
 FRESH_INTERPRETED = 100  # episodes for a fresh evaluation at Python's speed
 
 log = logging.getLogger(__name__)
@@ -39,13 +48,15 @@ log = logging.getLogger(__name__)
 def run_grid(
     algorithms: Iterable[str],
     systems: Iterable[str | Callable[[], gym.Env]],
-    xis: Iterable[float],
+    xis: Iterable[float] = (),
     agents: int = 20,
     iterations: int = 100,
     evaluations: int = 20,
     seed: int = SEED,
     rules: str | Rules = "paper",
     fresh: int | None = None,
+    *,
+    samples: int | None = None,
     store: str | os.PathLike | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -54,18 +65,20 @@ def run_grid(
 ) -> pd.DataFrame:
     """Run every algorithm on every system with every ξ, and return the histories.
 
-    The frame has one row per iteration of an agent.  Registered systems run on threads, other environments on
-    processes of their own, which import them again.
+    The frame has one row per iteration of an agent, or per thousand `samples`; its column `samples` counts all that the
+    algorithm needed until then.  Registered systems run on threads, other environments on processes of their own, which
+    import them again.
 
     Parameters
     ----------
     algorithms
-        Of "Random", "AQL", "SPAQL", "SPAQL-TS", "TRPO" and "TRPO tuned".
+        Of "Random", "AQL", "SPAQL", "SPAQL-TS" and "SPAQL-R" (or the names of their classes), whose iteration is a
+        training episode as in `learn`; of "TRPO" and "TRPO tuned", whose iteration is 4,000 samples.
     systems
         Gymnasium ids, `"module:id"` for those that a module of yours registers, or functions of such a module that
         make an environment.
     xis
-        Values of ξ.
+        Values of ξ, for the algorithms that have one.
     agents, iterations, evaluations
         How many agents for each combination, how many iterations each, how many rollouts (N) after each iteration.
         (The column `evaluations` of the frame is the mean reward of these rollouts.)
@@ -76,6 +89,9 @@ def run_grid(
     fresh
         Episodes each trained agent is evaluated on afresh, 1,000 if not given, or 100 where they are not compiled;
         `finals(run(make_jobs(...)))` shows what they gave.
+    samples
+        Train on so many samples, whole thousands, instead of `iterations`; the policy plays `evaluations` fresh
+        episodes after every thousand.
     store
         A folder to keep results in and to load them from; none if not given.
     workers, scheduler, progress_bar
@@ -87,13 +103,22 @@ def run_grid(
     --------
     >>> frame = run_grid(["SPAQL"], ["CartPole-v0"], [0, 20], agents=5)
     >>> frame.groupby(["xi", "iteration"]).rewards.mean()
+    >>> run_grid(["SPAQLR", "Random"], ["Pendulum-v1"], samples=10_000)
     """
-    jobs = make_jobs(
-        algorithms, systems, xis, agents, iterations, evaluations, seed, rules, fresh or FRESH, **parameters
-    )
+    if samples is not None:
+        if check_integer("samples", samples) % CHECKPOINT:
+            raise ValueError(f"samples must be whole thousands, as 20_000, not {samples:,}")
+        iterations, parameters["looks"] = samples // CHECKPOINT, evaluations
+    size = agents, iterations, evaluations, seed, rules, fresh or FRESH
+    jobs = make_jobs(algorithms, systems, xis, *size, episodes=samples is None, **parameters)
+    refused = sorted({job.algorithm for job in jobs if samples and not ALGORITHMS[job.algorithm].by_samples
+                      and ALGORITHMS[job.algorithm].agent is None})  # fmt: skip
+    if refused:
+        raise ValueError(f"{' and '.join(refused)} cannot count samples: give iterations")
     if fresh is None:
         jobs = [job if on_threads(job) else dataclasses.replace(job, fresh=FRESH_INTERPRETED) for job in jobs]
-    return histories(run(jobs, workers, scheduler, store, progress_bar))
+    records = run(jobs, workers, scheduler, store, progress_bar)
+    return histories(records).assign(samples=np.concatenate([samples_taken(record) for record in records]))
 
 
 def run(
@@ -122,7 +147,7 @@ def run(
     progress_bar
         Show how far it is and how long it will take, on standard error.
     """
-    jobs = list(jobs)
+    jobs, asked_for = list(jobs), store
     if workers is not None:
         check_integer("workers", workers)
     published: dict[Job, Record] = {}
@@ -136,12 +161,23 @@ def run(
     records, missing = load_stored(wanted, store)
     records |= published
     if missing:
+        if asked_for == "" and provenance.repository() is None:
+            raise FileNotFoundError(
+                f"no results are stored here, so that {len(missing):,} agents would be computed, about "
+                f"{sum(map(effort, missing)) / PACE / 60:.0f} minutes of one core: give store='results' to compute and "
+                "keep them, or call this in a clone of the repository, which has them"
+            )
+        told: set[tuple[str, str]] = set()
         if scheduler is None:
             refuse_without_torch(missing)
         say_if_long(missing, workers or os.cpu_count() or 1, scheduler)
         bar = progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar)
         with bar:
             for record, origin in compute_all(missing, workers, scheduler):
+                for kind, message in origin.pop("said", {}).items():
+                    if (record.job.system, kind) not in told:
+                        warn(kind, f"{record.job.system}: {message}")
+                    told.add((record.job.system, kind))
                 if origin["numerics"] != provenance.numerics(record.job):
                     raise RuntimeError(
                         f"a worker computes numbers of version {origin['numerics']}, this code of version "
@@ -229,8 +265,9 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
 
 
 def compute_here(job: Job) -> tuple[Record, dict]:
-    """Compute a record; return it with its origin."""
-    return compute(job), provenance.origin_of(job)
+    """Compute a record; return it with its origin, and with what the agent would warn of."""
+    with collected() as said:
+        return compute(job), provenance.origin_of(job) | {"said": said}
 
 
 def on_threads(job: Job) -> bool:

@@ -41,7 +41,7 @@ def compute(job: Job) -> Record:
 def train(job: Job) -> tuple[Agent, np.ndarray]:
     """Return the trained agent of a job and its history."""
     looks = seeds(job)[1].spawn(2)[0]
-    if ALGORITHMS[job.algorithm].by_samples:
+    if ALGORITHMS[job.algorithm].by_samples and not job.episodes:
         return train_repaired(job, looks)
     if job.looks:
         return train_learner(job, looks)
