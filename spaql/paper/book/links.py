@@ -60,7 +60,7 @@ def chapter(text: str, name: str) -> str:
         for where, key in held:
             if key in where:
                 where[key] = in_roles("".join(where[key]))
-    link = f'The code of this chapter is <a href="../_sources/{name}.ipynb" download>its notebook</a>.'
+    link = f'Code: <a href="../_sources/{name}.ipynb" download>this notebook</a>.'
     notebook["cells"].append({"cell_type": "markdown", "id": "the-code", "metadata": {}, "source": link})
     return json.dumps(notebook, ensure_ascii=False)
 

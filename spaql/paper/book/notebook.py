@@ -72,19 +72,22 @@ def assigned_names(cell: str) -> list[str]:
 
 
 class Provenance:
-    """Where the numbers of a notebook come from: one line, and a table folded away below it."""
+    """Where the numbers of a notebook come from: one line, and a table and a listing folded away below it."""
 
-    def __init__(self, line: str, table: Table):
-        self.line, self.table = line, table
+    def __init__(self, line: str, table: Table, listing: str):
+        self.line, self.table, self.listing = line, table, listing
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         shown = self.table._repr_mimebundle_()
         more = "[How to compute them again](../book/reproducibility.md)."
-        folded = f"`````{{dropdown}} Parameters, versions, machines\n{shown['text/markdown']}\n`````\n"
+        folded = (
+            f"`````{{dropdown}} Parameters, versions, machines\n{shown['text/markdown']}\n"
+            f"```text\n{self.listing}\n```\n`````\n"
+        )
         return {
             "text/markdown": f"{self.line} {more}\n\n{folded}",
-            "text/html": f"<p>{self.line}</p>{shown['text/html']}",
-            "text/plain": f"{self.line}\n{shown['text/plain']}",
+            "text/html": f"<p>{self.line}</p>{shown['text/html']}<pre>{self.listing}</pre>",
+            "text/plain": f"{self.line}\n{shown['text/plain']}\n{self.listing}",
         }
 
 
@@ -104,12 +107,12 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
     wall = time.perf_counter() - STARTED
     line = f"{len(records):,} agents, computed on {' and '.join(sorted(dates))}."
     packages = ", ".join(f"{name} {'/'.join(sorted(found))}" for name, found in versions.items())
-    note = (
-        f"Agents of {run_of}. Rules: {named_rules(records)}. Computed at {', '.join(sorted(commits))}; "
-        f"{'; '.join(sorted(machines))}; {packages}. "
-        f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}."
+    listing = (
+        f"Agents of {run_of}\nRules: {named_rules(records)}\nCommits: {', '.join(sorted(commits))}\n"
+        f"Machines: {'; '.join(sorted(machines))}\nVersions: {packages}\n"
+        f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}"
     )
-    return Provenance(line, Table(table, "The agents of this page", name, note))
+    return Provenance(line, Table(table, "The agents of this page", name), listing)
 
 
 def named_rules(records: Iterable[Record]) -> str:
@@ -118,7 +121,7 @@ def named_rules(records: Iterable[Record]) -> str:
     for rules in dict.fromkeys(record.job.rules for record in records):
         known = [name for name, choice in RULES.items() if choice == rules]
         different = {key: value for key, value in rules._asdict().items() if value != getattr(RULES["paper"], key)}
-        names.append(known[0] if known else "paper with " + ", ".join(f"`{k}={v!r}`" for k, v in different.items()))
+        names.append(known[0] if known else "paper with " + ", ".join(f"{k}={v!r}" for k, v in different.items()))
     return "; ".join(names)
 
 
