@@ -11,6 +11,7 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
+from spaql.paper.audit import dimensions
 from spaql.paper.book import home, icons
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.book.measure import words_of
@@ -20,6 +21,7 @@ from spaql.paper.tables import download, nodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.table import is_numeric
 from spaql.policies.rescore import rescore, search_episodes
 from spaql.policies.simplify import Search, Size
+from spaql.systems import make_env
 
 ROOT = Path(__file__).parents[2]
 
@@ -189,3 +191,14 @@ def test_references_tables_and_code_are_no_prose():
     page = """<article><p>Three plain words</p><pre>some code</pre><table><caption>A caption</caption><tr><td>5
         </td></tr></table><div class="citation" id="id1"><p>Sutton and Barto, 2018</p></div></article>"""
     assert words_of(page) == 5
+
+
+def test_dummies_are_observations_that_say_nothing_and_the_table_has_them_all():
+    env = dimensions.Dummies(make_env(dimensions.SYSTEM), 2)
+    first, again = (env.reset(seed=3)[0] for _ in range(2))
+    assert np.array_equal(first, again)
+    assert first in env.observation_space
+    assert np.array_equal(first[:3], make_env(dimensions.SYSTEM).reset(seed=3)[0])
+    frame = dimensions.load_dimensions()
+    assert frame.groupby("observations").size().to_dict() == {3 + k: dimensions.AGENTS for k in dimensions.DUMMIES}
+    assert (frame["return"] >= dimensions.LEVEL)[frame.samples < dimensions.LOOKS[-1]].all()

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from spaql import __version__
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims
+from spaql.paper.audit.dimensions import AGENTS, LEVEL, LOOKS, load_dimensions
 from spaql.paper.bench import markdown
 from spaql.paper.book import explorer, home, numbers
 from spaql.paper.figures import domains, style
@@ -175,6 +176,23 @@ def bench_table() -> str:
     return f"{markdown(kept['rows'])}\n\n{about}"
 
 
+def dimensions_table() -> Table:
+    """Return what observations that say nothing cost SPAQL-R."""
+    rows = [
+        {
+            "observations": str(observations),
+            "samples": number(group.samples.median(), 0),
+            f"at {number(LEVEL, 0)}": f"{(group['return'] >= LEVEL).sum()} of {len(group)}",
+            "return": number(group["return"].median(), 0),
+            "memory in MB": number(group.megabytes.median(), 0 if group.megabytes.median() >= 10 else 1),
+            "seconds": number(group.seconds.median(), 0),
+        }
+        for observations, group in load_dimensions().groupby("observations")
+    ]
+    caption = f"Until a policy earns {number(LEVEL, 0)}, or {LOOKS[-1]:,} samples: medians of {AGENTS} agents"
+    return Table(pd.DataFrame(rows), caption, "tab-dimensions")
+
+
 def defaults_text() -> str:
     """Return the parameters of SPAQL-TS that no study changes."""
     symbols = {"tau_min": "$\\tau_\\mathrm{min}$", "u": "$u$", "d": "$d$", "lam": "$\\lambda$ (SPAQL-TS only)"}
@@ -285,6 +303,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "attestations": attestations_table().myst(),
         "bench": bench_table(),
         "defaults": defaults_text(),
+        "dimensions": dimensions_table().myst(),
         "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)", "tab-parameters-xi").myst(),
         "parameters_long": parameter_table(
             "long",
