@@ -1,5 +1,6 @@
 """Decision trees as text, as sentences, and for Graphviz; `spaql.policies.programs` has them as programs."""
 
+import math
 from collections.abc import Iterator
 
 from spaql.policies.tree import LEAF, Tree
@@ -33,8 +34,9 @@ def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, 
     yield "end", node, depth
 
 
-def fixed(number: float, decimals: int) -> str:
-    """Return a number with so many decimals, without a minus before zero."""
+def fixed(number: float, decimals: int, reach: float = 1.0) -> str:
+    """Return a number with so many decimals, more if its range is below a hundredth; no minus before zero."""
+    decimals += math.ceil(-math.log10(reach)) if reach < 0.01 else 0
     text = f"{number:.{decimals}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
@@ -52,7 +54,7 @@ def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
         return " or ".join(signed(names.choices[i], names.action_unit) for i in run)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
-        low, high = (fixed(centre + half * bound[node, i], decimals) for bound in (tree.low, tree.high))
+        low, high = (fixed(centre + half * bound[node, i], decimals, half) for bound in (tree.low, tree.high))
         words = [low if low == high else f"{low} to {high}", names.action_units[i]]
         parts.append(" ".join(filter(None, [*([names.actions[i]] if len(names.actions) > 1 else []), *words])))
     return ", ".join(parts)
@@ -62,7 +64,7 @@ def describe_question(tree: Tree, node: int, sign: str, decimals: int = 2) -> st
     """Return a node's question: variable, sign, threshold and unit."""
     names, feature = tree.variables, tree.feature[node]
     unit = f" {names.units[feature]}" if names.units[feature] else ""
-    return f"{names.observed[feature]} {sign} {fixed(tree.threshold[node], decimals)}{unit}"
+    return f"{names.observed[feature]} {sign} {fixed(tree.threshold[node], decimals, names.space.half[feature])}{unit}"
 
 
 def export_text(tree: Tree, decimals: int = 2) -> str:

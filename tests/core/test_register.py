@@ -18,8 +18,8 @@ import pytest
 from spaql import SPAQL, SPAQLTS
 from spaql.compiling import PACKAGE
 from spaql.policies import export_c
-from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
-from spaql.systems.twins import check_order, check_twin, compare_bits
+from spaql.systems import REGISTRY, System, Variable, compiled_world, register, space_of, system_of
+from spaql.systems.twins import check_order, check_twin, first_difference
 from tests.conftest import Opaque
 
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
@@ -234,6 +234,49 @@ def test_functions_of_another_form_are_refused_before_anything_is_compiled(folde
         gym.registry.pop("Odd-v0")
 
 
+class BluntEnv(gym.Env):
+    """A level that its action changes, which is rounded to float32."""
+
+    observation_space = gym.spaces.Box(-1e3, 1e3, (1,), np.float64)
+    action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = self.np_random.uniform(size=1)
+        return self.state.copy(), {}
+
+    def step(self, action):
+        self.state = self.state + float(action[0])
+        return self.state.copy(), 0.0, False, False, {}
+
+
+class Blunt(NamedTuple):
+    nothing: float
+
+
+def blunt_begin(c, start, state):
+    state[0] = start[0]
+
+
+def blunt_step(c, state, action):
+    state[0] += action[0]
+    return 0.0, False
+
+
+def blunt_observe(c, state, observation):
+    observation[0] = state[0]
+
+
+@pytest.fixture
+def blunt(monkeypatch):
+    level = (Variable("level"),)
+    functions = {"begin": blunt_begin, "step": blunt_step, "observe": blunt_observe}
+    functions |= {"describe": lambda env: Blunt(0.0), "draw_starts": lambda c, rng, n: rng.uniform(size=(n, 1))}
+    system = System("Blunt", (BluntEnv,), Blunt, state=level, observed=level, action=Variable("flow"), **functions)
+    monkeypatch.setitem(REGISTRY, Blunt, system)
+    return gym.wrappers.TimeLimit(BluntEnv(), 10)
+
+
 class Helped(NamedTuple):
     outflow: float
 
@@ -256,11 +299,13 @@ def test_a_helper_that_is_not_compiled_is_named(tank, monkeypatch):
         SPAQL("Tank-v0", xi=1).learn(1)
 
 
-def test_a_twin_that_forgot_to_round_to_float32_is_told_so():
-    with pytest.raises(ValueError, match="the same before it is rounded to float32"):
-        compare_bits("the reward of step", np.array([0.1]), np.array([float(np.float32(0.1))]))
-    with pytest.raises(ValueError, match="in its twin$"):
-        compare_bits("the reward of step", np.array([0.1]), np.array([0.2]))
+def test_a_twin_that_forgot_to_round_to_float32_is_told_so(blunt):
+    rounded = float(np.float32(0.1))
+    said = first_difference("the reward of step", np.array([0.1]), np.array([rounded]))
+    assert said.endswith("the same before it is rounded to float32")
+    assert first_difference("the reward of step", np.array([0.1]), np.array([0.2])).endswith("in its twin")
+    with pytest.raises(ValueError, match="the environment rounds its actions, so let step do it: np.float64"):
+        check_twin(blunt, steps=20)
 
 
 def test_the_example_of_its_use_runs_as_printed(folder, tank):

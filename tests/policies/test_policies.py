@@ -18,7 +18,7 @@ from spaql.paper.runs.store import save_record
 from spaql.paper.runs.stored_trees import sound
 from spaql.paper.studies import make_jobs
 from spaql.policies.exact_tree import float_of, least_above, parts_of_cell
-from spaql.policies.export import export_graphviz, export_text, in_words
+from spaql.policies.export import export_graphviz, export_text, fixed, in_words
 from spaql.policies.play import evaluate, noise_share, run_tree, trajectories
 from spaql.policies.simplify import best_split, grow, random_search, smaller_trees
 from spaql.policies.tree import LEAF, Tree, variables_of
@@ -456,6 +456,10 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
     assert len(found.curve) == 3 + 1  # and the full one
     assert any(found.tree is size.tree for size in found.curve)
     assert "the best of the 3 sizes so far" in caplog.text
+
+
+def test_small_numbers_are_not_shown_as_zero():
+    assert [fixed(0.000086, 2, 0.00025), fixed(0.000086, 2), fixed(-0.001, 2)] == ["0.000086", "0.00", "0.00"]
 
 
 def test_without_a_small_tree_that_reaches_the_target_the_full_one_is_returned(agents):
