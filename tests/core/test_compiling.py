@@ -192,3 +192,12 @@ print(sum(function.stats.cache_misses.values()))
     command = [sys.executable, "-c", code, str(tmp_path)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sum(int(process.communicate()[0]) for process in both) == 1
+
+
+def test_compiling_what_python_calls_is_said_once_and_counted(homes, monkeypatch, caplog):
+    monkeypatch.setattr(compiling.Cache, "said", False)
+    monkeypatch.setattr(compiling, "spent", compiling.Spent())
+    functions = [compiling.entry(function) for function in (lambda x: x + 1.0, lambda x: x - 1.0)]
+    assert [function(1.0) for function in functions] == [2.0, 0.0]
+    assert [record.message for record in caplog.records] == ["compiling what Python calls: up to half a minute, once"]
+    assert compiling.spent.seconds > 0.0  # which no progress bar expects again
