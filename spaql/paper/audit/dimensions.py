@@ -59,9 +59,10 @@ def cost(dummies: int, seed: int) -> dict[str, float]:
 
 def write_dimensions(store: Path | None = None) -> Path:
     """Train all agents and write the file, with where it comes from."""
+    origin = provenance()
     rows = [{"observations": 3 + k} | cost(k, seed) for k in DUMMIES for seed in range(AGENTS)]
     path = (store or default_store()) / "dimensions.json"
-    path.write_text(json.dumps({"provenance": provenance(), "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"provenance": origin, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
