@@ -8,18 +8,23 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 
 from spaql.paper.runs import provenance
+from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.grid import LEARNERS, make_jobs
+from spaql.paper.runs.grid import parameters_of as own_parameters
 from spaql.paper.runs.job import FRESH, SEED, Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
 from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
 from spaql.paper.runs.trpo_settings import SAMPLES as TRPO_SAMPLES
 from spaql.rules import DIFFERENCES, RULES, Rules
+from spaql.systems import horizon_of, make_env
+from spaql.systems.registry import system_called
 
 
 class Study(NamedTuple):
@@ -397,6 +402,57 @@ def control_runs(
     What they are compared with, the text's rules, other studies have, but for N = 1.
     """
     return changed_runs(parts, agents, iterations, dict.fromkeys(LONG_SYSTEMS, evaluations), seed, fresh)
+
+
+# What the paper sets and never varies, each alone: the parameters of an algorithm and their other values.
+VARIED: dict[str, tuple[Any, ...]] = {"tau_min": (0.001, 0.1), "u": (1.2, 4.0), "d": (0.5, 1.0), "lam": (0.6, 2.4)}
+STEEPER = (10.0, 100.0)  # slopes of the sigmoids, in multiples of the paper's
+
+
+def xi_of_theory(H: int, K: int, p_fail: float = 0.1, L: float = 0.0) -> float:
+    """Return the ξ of eqn:conf_radius, with d_max = 1 in the standard space; without the term of L a lower bound."""
+    return 2.0 * math.sqrt(H**3 * math.log(4 * H * K / p_fail)) + 4.0 * L
+
+
+def settings_of(algorithm: str, system: str, iterations: int) -> dict[str, tuple[float, Control]]:
+    """Return what is set otherwise than in the paper, one thing at a time: a name, ξ and the change."""
+    known, long = system_called(system), LONG_XI[system][algorithm]
+    found = {
+        f"{name} = {value:g}": (long, Control(parameters=((name, value),)))
+        for name, values in VARIED.items()
+        for value in values
+        if name in own_parameters(algorithm)
+    }
+    slopes = known.slopes if known else None
+    for factor in STEEPER if slopes else ():
+        steeper = tuple(factor * slope for slope in slopes or ())
+        found[f"slopes × {factor:g}"] = long, Control(parameters=(("slopes", steeper),))
+    return found | {"ξ of theory": (xi_of_theory(horizon_of(make_env(system)), iterations), Control())}
+
+
+@declare("settings", "settings", QUICK, SMOKE | {"few": 2})
+def setting_runs(
+    agents: int = 5,
+    few: int = 3,  # agents with dummy observations, which make AQL slow
+    iterations: int = 2000,
+    evaluations: int = 20,
+    samples: int = 40,  # thousands, of SPAQL-R
+    seed: int = SEED,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return the long runs with another setting than the paper's, or with dummy observations; only ends are kept."""
+    size = iterations, evaluations, seed
+    jobs = []
+    for system, name in itertools.product(BOTH, LEARNERS):
+        for xi, control in settings_of(name, system, iterations).values():
+            given = control.rules, fresh
+            jobs += make_jobs([name], [system], [xi], agents, *size, *given, **dict(control.parameters))
+    for system, name in itertools.product(DUMMIES, ("Random", *LEARNERS)):
+        jobs += make_jobs([name], [system], [LONG_XI["Pendulum-v1"].get(name, 0)], few, *size, fresh=fresh)
+    jobs = [dataclasses.replace(job, brief=True) for job in jobs]
+    for system in ("Pendulum-v1", *DUMMIES):
+        jobs += make_jobs(["SPAQL-R"], [system], [0], few, samples, evaluations, seed, fresh=fresh)
+    return jobs
 
 
 @declare("further", "further agents", {"agents": 20, "of": "quick"}, {"agents": 3, "of": "smoke"})

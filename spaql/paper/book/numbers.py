@@ -29,19 +29,22 @@ from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import VERDICTS, paper_results
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
+from spaql.paper.audit.ends import load_ends
 from spaql.paper.audit.foresight import load_foresight
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
 from spaql.paper.audit.repaired import samples_to_levels, searched_samples
+from spaql.paper.audit.settings import stored_settings
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import finals
 from spaql.paper.labels import number, plus_minus, spread
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import further_of
+from spaql.paper.studies import further_of, parameters_of, xi_of_theory
 from spaql.paper.studies import study as jobs_of
 from spaql.paper.tables.results import xi_effects
 from spaql.systems import solved_at
+from spaql.systems.pendulum import REWARD_SCALE
 
 SYSTEMS = {"pendulum": "Pendulum-v1", "five": "spaql/PendulumDiscrete-v1", "cartpole": "CartPole-v0"}
 ALGORITHMS = {"random": "Random", "aql": "AQL", "spaql": "SPAQL", "ts": "SPAQL-TS",
@@ -263,6 +266,24 @@ def foresight() -> dict[str, str]:
     return found
 
 
+def settings() -> dict[str, str]:
+    """Return what other settings earn, `settings.SYSTEM.ALGORITHM.SETTING`, and the separation of the search (08)."""
+    places, whos = ({name: key for key, name in names.items()} for names in (SYSTEMS, ALGORITHMS | {"r": "SPAQL-R"}))
+    found = {
+        f"settings.{places[row.system]}.{whos[row.algorithm]}.{row.setting.replace(' ', '-')}": number(row.fresh, 0)
+        for row in stored_settings().itertuples()
+    }
+    for row in load_ends().to_dict("records"):
+        key = f"ends.{places[row['system']]}.{'returns' if row['returns'] == 'yes' else 'stays'}.{row['temperature']}"
+        found |= {f"{key}.{end}": number(np.mean(row[end]), 0) for end in ("best", "last")}
+    found |= {"ends.agents": str(len(row["best"]))} | {
+        f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "few")
+    }
+    xi = xi_of_theory(200, 2000)
+    found |= {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}
+    return found
+
+
 def repaired() -> dict[str, str]:
     """Return the ends of SPAQL-R on the paper's systems (chapter 09)."""
     frame = agents("repaired")
@@ -286,7 +307,7 @@ def policies() -> dict[str, str]:
 
 
 CHAPTERS: tuple[Callable[[], dict[str, str]], ...] = (
-    ends, xi, claims, selection, rules, samples, readings, controls, foresight, repaired, policies,
+    ends, xi, claims, selection, rules, samples, readings, controls, foresight, settings, repaired, policies,
 )  # fmt: skip
 
 

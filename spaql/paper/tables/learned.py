@@ -7,7 +7,6 @@ from spaql.paper.audit.learned import LENGTHS
 from spaql.paper.frames import by_algorithm
 from spaql.paper.labels import between, number, plus_minus, small
 from spaql.paper.statistics import student_interval
-from spaql.paper.studies import LEARNERS
 from spaql.paper.tables.audit import interval_of
 from spaql.paper.tables.table import Table
 from spaql.policies.interval import Interval, clipped
@@ -33,17 +32,6 @@ def control_effects(frame: pd.DataFrame, caption: str, name: str) -> Table:
             | {"p (Holm)": small(fresh.p_holm), "gain that is left": percent(fresh)}
         )
     return Table(pd.DataFrame(rows).fillna(""), caption, name)
-
-
-def gain_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return how much of the gain over Random each control leaves on fresh episodes, one column per algorithm."""
-    fresh = frame[frame.quantity == "fresh"]
-    learners = [learner for learner in LEARNERS if learner in set(fresh.algorithm)]
-    rows = []
-    for (system, control), cell in fresh.groupby(["system", "control"], sort=False):
-        left = dict.fromkeys(learners, "") | {row.algorithm: percent(row) for _, row in cell.iterrows()}
-        rows.append({"system": title(system), "change": control} | left)
-    return Table(pd.DataFrame(rows), caption, name)
 
 
 def percent(row: pd.Series) -> str:
@@ -133,7 +121,27 @@ def small_table(frame: pd.DataFrame, methods: list[str], caption: str, name: str
     return Table(pd.DataFrame(rows).fillna(""), caption, name)
 
 
-def half_width(values: pd.Series) -> str:
+def half_width(values: pd.Series, digits: int = 2) -> str:
     """Return a mean with the half-width of its 95 % interval."""
     found = student_interval(values)
-    return plus_minus(found.mean, found.high - found.mean, 2)
+    return plus_minus(found.mean, found.high - found.mean, digits)
+
+
+def ends_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what the best and the last agent of a training earn, with and without returns and heat."""
+    rows = [
+        {"system": title(row.system), "returns to the best": row.returns, "temperature": row.temperature}
+        | {"best kept": half_width(row.best, 0), "last kept": half_width(row.last, 0)}
+        for row in frame.itertuples()
+    ]
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def settings_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what is earned with every setting, one column per system and algorithm; bold where it differs."""
+    rows: dict[str, dict[str, str]] = {}
+    for row in frame[frame.algorithm != "Random"].itertuples():
+        text = plus_minus(row.fresh, row.fresh_high - row.fresh, 0)
+        cell = f"**{text}**" if row.p_holm < 0.05 else text
+        rows.setdefault(row.setting, {"setting": row.setting})[f"{title(row.system)}, {row.algorithm}"] = cell
+    return Table(pd.DataFrame(rows.values()).fillna(""), caption, name)

@@ -1,0 +1,93 @@
+"""Which agent a search ends with: what the best and the last one of a training earn on the same fresh episodes.
+
+Training takes no notice of what is kept at its end, so both come from one run.  `python -m spaql.paper.audit.ends`
+makes `results/ends.json` again.
+"""
+
+import itertools
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from spaql.paper.runs.algorithms import untrained
+from spaql.paper.runs.grid import make_jobs
+from spaql.paper.runs.job import Job, seeds
+from spaql.paper.runs.provenance import default_store, provenance
+from spaql.paper.studies import BOTH, LONG_XI
+from spaql.progress import progress
+from spaql.rules import Rules
+
+AGENTS = 20
+RESETS = {"yes": "splits", "no": "never"}  # whether the trainee returns to the best agent
+HEATS = {"rises": 2.0, "constant": 1.0}  # u
+
+
+def trained(agents: int = AGENTS) -> list[Job]:
+    """Return the trainings: SPAQL with and without returns to its best agent, with and without a rising temperature."""
+    cells = itertools.product(BOTH, RESETS.values(), HEATS.values())
+    return [
+        job
+        for system, reset, u in cells
+        for job in make_jobs(
+            ["SPAQL"], [system], [LONG_XI[system]["SPAQL"]], agents, 2000, 20, rules=Rules(reset=reset), u=u
+        )
+    ]
+
+
+def measure(job: Job) -> dict[str, Any]:
+    """Train an agent, and return what the best and the last of its training earn.
+
+    The last one is that of the last iteration, before it returns to the best.
+    """
+    agent = untrained(job).learn(job.iterations - 1, job.evaluations)
+    agent._learner = agent._learner._replace(never_reset=True)
+    best = earned(agent.learn(1, job.evaluations), job)
+    agent._best = agent._trainee
+    resets, heats = ({value: name for name, value in names.items()} for names in (RESETS, HEATS))
+    return {
+        "system": job.system,
+        "returns": resets[job.rules.reset],
+        "temperature": heats[dict(job.parameters)["u"]],
+        "agent": job.agent,
+        "best": best,
+        "last": earned(agent, job),
+    }
+
+
+def earned(agent: Any, job: Job) -> float:
+    """Return the mean of the fresh episodes that a record of the job has."""
+    return float(agent.evaluate(job.fresh, seed=seeds(job)[1].spawn(2)[0]).mean())
+
+
+def write_ends(store: str | os.PathLike | None = None) -> Path:
+    """Train everything and write the file, with where it comes from."""
+    path, jobs, rows = Path(store or default_store()) / "ends.json", trained(), []
+    with progress(len(jobs), "training", "agent") as bar:
+        for job in jobs:
+            rows.append(measure(job))
+            bar.update()
+    return keep(path, rows)
+
+
+def keep(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Write rows, one per agent, as one per cell."""
+    frame = pd.DataFrame(rows).sort_values("agent", kind="stable").round({"best": 4, "last": 4})
+    cells = frame.groupby(["system", "returns", "temperature"], sort=False)[["best", "last"]].agg(list).reset_index()
+    path.write_text(
+        json.dumps({"provenance": provenance(), "cells": cells.to_dict("records")}) + "\n", encoding="utf-8"
+    )
+    return path
+
+
+def load_ends(store: str | os.PathLike | None = None) -> pd.DataFrame:
+    """Return one row per system, returns and temperature, with the lists of what best and last agents earn."""
+    path = Path(store or default_store()) / "ends.json"
+    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["cells"])
+
+
+if __name__ == "__main__":
+    print(write_ends(*sys.argv[1:2]))
