@@ -75,7 +75,7 @@ def forest(frame: pd.DataFrame) -> Figure:
     for verdict in (HOLDS, DIFFERS, UNDECIDED):
         marker, colour = MARKS[verdict]
         grid[0, 0].plot([], [], color=colour, marker=marker, linestyle="", label=verdict)
-    grid[0, 0].plot([], [], color="#888888", marker="o", mfc="white", linestyle="", label="hollow: best reading")
+    grid[0, 0].plot([], [], color="#888888", marker="o", mfc="white", linestyle="", label="best reading")
     legend_above(figure, grid[0, 0])
     return figure
 
