@@ -155,7 +155,7 @@ class Learning:
                 self._history = self._history[: max(0, int(self._status["iteration"][0]))]
                 self._world.between_steps = do_nothing
                 self._backup = None
-                self._played = self._played if hooks.reevaluations else 0
+                self._played = self._played if hooks.reevaluations else -bool(self._played)
                 self._learning.release()
         return self
 
@@ -228,7 +228,7 @@ class Learning:
         """Play M rollouts of the agent kept; its mean becomes that of all it has played since it is the best."""
         done, best = int(self._status["iteration"][0]), self._status["best"][0]
         new = done == 0 or self._history["evaluations"][done - 1] == best  # one that is not has a lower mean
-        played = N if new or not self._played else self._played
+        played = N if new or self._played <= 0 else self._played
         rewards, steps = np.empty(M), np.empty(M, np.int64)
         starts = self._world.starts(M)
         self._world.call(rollouts, starts, self._best, self._learner, False, self._rng, rewards, steps)

@@ -62,11 +62,11 @@ def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int
     best = read_partition(arrays, "best", new.best, learner.discrete) if keeps_best(learner) else trainee
     status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
     check_status(status, history, learner)
-    check_history(history, status, int(best.counts[ARMS]), learner)
+    played = check_integer("played", header.get("played", 0), at_least=-1)  # older files have none
+    check_history(history, status, int(best.counts[ARMS]), learner, again=played != 0)
     remembered = None if new.memory is None else read_memory(arrays, new.memory, memory)
     if remembered is not None and remembered.counts[TAKEN] != history["steps"].sum():
         raise ValueError("its memory and its history have taken different numbers of samples")
-    played = check_integer("played", header.get("played", 0), at_least=0)  # older files have none
     return State(trainee, best, status, history, header["streams"], played, remembered)
 
 
@@ -239,15 +239,15 @@ def check_status(status: np.ndarray, history: np.ndarray, learner: Learner) -> N
         raise ValueError("its status counts below zero")
 
 
-def check_history(history: np.ndarray, status: np.ndarray, arms: int, learner: Learner) -> None:
-    """Raise an error if a history is not one that this learner can have had."""
+def check_history(history: np.ndarray, status: np.ndarray, arms: int, learner: Learner, again: bool) -> None:
+    """Raise an error if a history is not one that this learner can have had, with a best agent evaluated `again`."""
     sound = np.isfinite(history["rewards"]) & np.isfinite(history["evaluations"]) & (history["tau"] >= 0)
     sound &= (history["steps"] >= 1) & (history["steps"] <= learner.H) & (history["evaluation_steps"] >= 0)
     sound &= (history["arms"] >= 1) & (history["trainee_arms"] >= 1)
     if keeps_best(learner):
         best = np.maximum(history["rewards"][:-1], history["evaluations"][1:])
-        sound[:1] &= history["rewards"][:1] >= history["evaluations"][:1]
-        sound[1:] &= history["rewards"][1:] == best
+        sound[:1] &= again | (history["rewards"][:1] >= history["evaluations"][:1])
+        sound[1:] &= again | (history["rewards"][1:] == best)
     else:
         sound &= (history["rewards"] == history["evaluations"]) & (history["arms"] == history["trainee_arms"])
     if not evaluates_first(learner):  # its partition only grows

@@ -16,7 +16,7 @@ class State(NamedTuple):
     status: np.ndarray
     history: np.ndarray
     streams: dict
-    played: int  # rollouts behind the best mean, where the best agent is evaluated again; 0: those of one iteration
+    played: int  # rollouts behind the best mean, where the best agent is evaluated again; 0: never was, -1: not now
     memory: Memory | None = None  # SPAQL-R's
 
 

@@ -306,6 +306,8 @@ def test_the_best_agent_evaluated_again_is_the_same_compiled_and_interpreted_and
     assert np.array_equal(learn(loaded).history, whole)
     assert np.array_equal(learn(agents[1]).history, whole)
     assert whole.evaluation_steps.sum() >= 17 * (2 + 3)  # those episodes are counted
+    loaded.learn(2, 2).save(tmp_path / "agent.npz")  # not evaluated again any more
+    assert np.array_equal(SPAQL.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history, loaded.history)
 
 
 def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
