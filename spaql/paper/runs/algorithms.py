@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from spaql.agent import Agent
 from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.paper.runs import sb3_settings, trpo_settings
-from spaql.paper.runs.job import Job, Record, seed_of_group, seeds
+from spaql.paper.runs.job import BY_EPISODES, Job, Record, seed_of_group, seeds
 from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.systems import make_env, system_of
 
@@ -97,7 +97,7 @@ def untrained(job: Job) -> Agent:
 
 def by_samples(job: Job) -> bool:
     """Return whether a row of an agent's history is an evaluation after so many samples, not an iteration."""
-    return bool(job.looks) or (ALGORITHMS[job.algorithm].by_samples and not job.episodes)
+    return job.looks > 0 or (ALGORITHMS[job.algorithm].by_samples and job.looks != BY_EPISODES)
 
 
 def compute(job: Job) -> Record:

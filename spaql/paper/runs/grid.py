@@ -10,7 +10,7 @@ import gymnasium as gym
 
 from spaql.checks import check_integer, check_number
 from spaql.paper.runs.algorithms import ALGORITHMS, algorithm_called, full_name, make_agent
-from spaql.paper.runs.job import FRESH, SEED, Job, frozen
+from spaql.paper.runs.job import BY_EPISODES, FRESH, SEED, Job, frozen
 from spaql.parameters import Shared
 from spaql.rules import Rules, check_rules
 from spaql.systems import factory_called, make_env
@@ -57,10 +57,10 @@ def make_jobs(
         row = ALGORITHMS[algorithm]
         if row.xi and not xis:
             raise ValueError(f"{algorithm} needs at least one ξ: give xis, as [0.4, 4, 40]")
-        counted = episodes and row.by_samples and row.agent is not None
+        looked = BY_EPISODES if episodes and row.by_samples and row.agent is not None else looks
         for xi, agent in itertools.product(xis if row.xi else [0.0], range(agents)):
             group = (algorithm, system, check_number("xi", xi, at_least=0.0), iterations, evaluations, seed)
-            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others, looks, counted))
+            jobs.append(Job(*group, agent, rules, fresh, bool(record), starts, others, looked))
     if not jobs:
         raise ValueError("there is nothing to run: give at least one algorithm and one system")
     return list(dict.fromkeys(jobs))

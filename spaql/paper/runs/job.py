@@ -13,6 +13,7 @@ from spaql.rules import RULES, Rules
 
 SEED = 2020  # the root seed of the paper's runs
 FRESH = 1000  # episodes a trained agent is evaluated on afresh
+BY_EPISODES = -1  # looks of an agent whose `iterations` are episodes, where they are thousand samples otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,6 @@ class Job:
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
     parameters: tuple[tuple[str, Any], ...] = ()  # others of the agent, by name, in the order of their names
     looks: int = 0  # fresh episodes at each look at the policy while it trains; then `iterations` are thousand samples
-    episodes: bool = False  # `iterations` are episodes, of an algorithm of which they are thousand samples otherwise
     brief: bool = False  # keep the training as a single entry of the history: how it ended, and the samples it took
 
     def named(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs.algorithms import ALGORITHMS, by_samples, untrained
-from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.job import BY_EPISODES, Job, Record, seeds
 from spaql.paper.runs.repaired_settings import CHECKPOINT, SPACING
 from spaql.rules import HISTORY
 from spaql.systems import make_env
@@ -41,9 +41,9 @@ def compute(job: Job) -> Record:
 def train(job: Job) -> tuple[Agent, np.ndarray]:
     """Return the trained agent of a job and its history."""
     looks = seeds(job)[1].spawn(2)[0]
-    if ALGORITHMS[job.algorithm].by_samples and not job.episodes:
+    if ALGORITHMS[job.algorithm].by_samples and job.looks != BY_EPISODES:
         return train_repaired(job, looks)
-    if job.looks:
+    if job.looks > 0:
         return train_learner(job, looks)
     agent = untrained(job).learn(job.iterations, job.evaluations)
     history = np.asarray(agent.history, HISTORY)
