@@ -292,3 +292,6 @@ def _source_of(system: type) -> bytes:
     """Return the text of the file that a system stands in; nothing if it was typed into an interpreter."""
     path = getattr(sys.modules.get(system.__module__), "__file__", None)
     return Path(path).read_bytes() if path else b""
+
+
+_sources()  # as this process runs them: a file that is edited from now on belongs to the next one
