@@ -31,7 +31,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "other": (*CURVES, FRESH),
     "readings": ("rewards",),
     "ablation": ("rewards",),
-    **dict.fromkeys(("xi", "systems-xi", "controls", "settings", "further"), ()),
+    **dict.fromkeys(("xi", "systems-xi", "controls", "settings", "further", "limit"), ()),
 }
 
 

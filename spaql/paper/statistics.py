@@ -152,15 +152,6 @@ def interquartile_interval(values: ArrayLike, level: float = 0.95, resamples: in
     return Interval(estimate, *map(float, found.confidence_interval))
 
 
-def improvement_interval(first: ArrayLike, second: ArrayLike, resamples: int = 1999, seed: int = 0) -> Interval:
-    """Return the probability that an agent of the first group beats one of the second, with its bootstrap interval."""
-    first, second = numbers(first), numbers(second)
-    wins = (np.sign(first[:, None] - second[None, :]) + 1) / 2
-    ours, theirs = bootstrap_weights(first.size, second.size, resamples=resamples, seed=seed)
-    resampled = np.einsum("ri,ij,rj->r", ours, wins, theirs)
-    return percentile_interval(probability_of_improvement(first, second), resampled)
-
-
 def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
     """Return for each level the share of agents that reach it."""
     return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)

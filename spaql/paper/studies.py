@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from spaql.paper.baselines.limit import GRIDS
 from spaql.paper.runs import provenance
+from spaql.paper.runs.algorithms import TEXTBOOK
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.grid import LEARNERS, make_jobs
 from spaql.paper.runs.grid import parameters_of as own_parameters
-from spaql.paper.runs.job import FRESH, SEED, Job
+from spaql.paper.runs.job import FRESH, SEED, Job, frozen
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
 from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
 from spaql.paper.runs.trpo_settings import SAMPLES as TRPO_SAMPLES
@@ -629,6 +631,57 @@ def other_runs(
             batches = thousands * CHECKPOINT // TRPO_SAMPLES
             if several:
                 jobs += make_jobs([name], [system], [0], several, batches, 1, seed, fresh=fresh)
+    return jobs
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The limit, the textbook and networks, on the systems of both
+
+SIX = (*BOTH, *OTHER_SYSTEMS)
+MANY = 10_000  # fresh episodes where there is one policy, no group of agents
+
+
+@declare("limit", "the limit", {}, {"systems": ("MountainCar-v0",), "fresh": 20})
+def limit_runs(systems: Iterable[str] = tuple(GRIDS)[:3], seed: int = SEED, fresh: int = MANY) -> list[Job]:
+    """Return dynamic programming on each grid, on half of it, and with two actions where they are continuous.
+
+    A policy that looks several steps ahead plays fewer episodes.
+    """
+    jobs = []
+    for system in systems:
+        episodes = min(fresh, FRESH) if "depth" in GRIDS[system] else fresh
+        whole = make_jobs(["Limit"], [system], [0], 1, 1, 1, seed, fresh=episodes)[0]
+        half = tuple((count + 1) // 2 for count in GRIDS[system]["nodes"])
+        changes: list[dict[str, Any]] = [{}, {"nodes": half}]
+        changes += [{"actions": 2}] if "actions" in GRIDS[system] else []
+        jobs += [dataclasses.replace(whole, parameters=frozen(change)) for change in changes]
+    return jobs
+
+
+@declare(
+    "textbook",
+    "the textbook",
+    {"agents": 3, "fitted_agents": 0, "iterations": 20},
+    {"agents": 2, "fitted_agents": 0, "iterations": 2, "evaluations": 5, "fresh": 20},
+)
+def textbook_runs(
+    systems: Iterable[str] = SIX,
+    agents: int = 20,
+    iterations: int = 100,
+    fitted_agents: int = 2,  # which take minutes each
+    fitted_iterations: int = 10,
+    evaluations: int = 20,
+    seed: int = SEED,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return rules by hand, which learn nothing, and the textbook's algorithms."""
+    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, fitted_iterations)}
+    jobs = []
+    for system, name in itertools.product(systems, TEXTBOOK):
+        several, most = sizes.get(name, (agents, iterations))
+        if several:
+            episodes = MANY if name == "By hand" else fresh
+            jobs += make_jobs([name], [system], [0], several, min(most, iterations), evaluations, seed, fresh=episodes)
     return jobs
 
 

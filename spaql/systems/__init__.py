@@ -11,6 +11,7 @@ from spaql.systems import (  # they register themselves
     mountain_car_continuous,
     oil,
     pendulum,
+    quadrotor,
     two_step,
 )
 from spaql.systems.environments import (
@@ -79,6 +80,7 @@ __all__ = [
     "pendulum",
     "plain_numbers",
     "possible_returns",
+    "quadrotor",
     "register",
     "reset",
     "room",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from spaql.paper.baselines import by_hand, limit
+from spaql.paper.baselines import by_hand, idle, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.extra_trees import fit, new_forest, predict
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
@@ -13,6 +13,7 @@ from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, value
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
+from spaql.systems.twins import check_twin
 
 
 class Chain:
@@ -133,7 +134,7 @@ def test_the_regulator_solves_the_riccati_equation():
     """One dimension, x' = x + u: the cost-to-go p solves p = 1 + p - p²/(1 + p), so p is the golden ratio."""
     gain = by_hand.regulator(np.eye(1), np.eye(1))
     golden = (1 + math.sqrt(5)) / 2
-    assert gain == pytest.approx([golden / (1 + golden)])
+    assert gain == pytest.approx(np.array([[golden / (1 + golden)]]))
 
 
 def test_extra_trees_learn_a_step():
@@ -160,5 +161,19 @@ def test_evaluating_does_not_disturb_learning(name):
     assert (often.weights == once.weights).all()
 
 
-def test_a_regulator_holds_the_pole():
+def test_regulators_hold_the_pole_and_hover():
     assert (by_hand.ByHand("CartPole-v1", 0).evaluate(50, 0) == 500).all()
+    assert by_hand.ByHand("spaql/Quadrotor-v0", 0).evaluate(50, 0).min() > 190
+
+
+def test_the_settings_are_those_that_the_search_chose():
+    trials = search.load_trials()
+    for name in search.LISTS:
+        own = [trial["settings"] for trial in trials if trial["algorithm"] == name]
+        assert own == search.draw_settings(name)
+        assert search.chosen(trials, name) == BASELINES[name][1]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_idle_variables_change_nothing_but_what_is_seen(count):
+    check_twin(idle.id_of(count), steps=300)

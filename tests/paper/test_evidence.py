@@ -152,6 +152,7 @@ def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
     shutil.copy(ROOT / "results" / "agents.parquet", tmp_path)
     monkeypatch.setattr(canaries, "agent_canaries", lambda: {"one": lambda: "a"})
     monkeypatch.setattr(canaries, "policy_canaries", lambda: {"two": lambda: "b"})
+    monkeypatch.setattr(canaries, "textbook_canaries", dict)
     command = ["verify", "--store", str(tmp_path), "--agents", "2", "--study", "xi"]
     main(command)
     assert "0.1% of the 2,400 stored agents" in capsys.readouterr().out
@@ -198,7 +199,7 @@ def test_verify_all_records_its_outcome(small, monkeypatch):
     jobs, folder = small
     monkeypatch.setattr("spaql.paper.studies.study", lambda *given: jobs[:3])
     monkeypatch.setenv("SPAQL_RUNS", str(folder / "runs"))
-    for kind in ("agent_canaries", "policy_canaries"):
+    for kind in ("agent_canaries", "policy_canaries", "textbook_canaries"):
         monkeypatch.setattr(canaries, kind, dict)
     main(["verify", "--all", "--study", "long", "--store", str(folder)])
     assert attestations.load_attestations(folder)[0]["families"]["spaql"]["sampled"] == 3

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,9 +25,6 @@ from spaql.rules import HISTORY
 from spaql.systems import episode_limit, make_env, solved_at, without_goal
 
 ROOT = Path(__file__).parents[2]
-CHAPTER = nbformat.read(ROOT / "notebooks" / "10_other_systems.ipynb", as_version=4)
-PROSE = "\n".join(cell.source for cell in CHAPTER.cells if cell.cell_type == "markdown")
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Looks
 
@@ -175,9 +171,3 @@ def test_every_verdict_is_that_of_the_stored_runs():
     assert text.count("†") == frame.said.sum()
     plain = tables.generality_table(frame, "", "tab")._repr_mimebundle_()
     assert not any("span" in plain[kind] for kind in ("text/html", "text/plain"))  # Jupyter has no such style sheet
-
-
-def test_a_mean_is_shown_only_where_every_agent_has_a_policy():
-    assert tables.mean_of(np.array([90.0, np.nan]), "x") == ""
-    assert tables.mean_of(np.array([90.0, 90.0]), "x") == "90.0 [90.0, 90.0]"
-    assert tables.mean_of(np.array([-200.0, -190.0]), "MountainCar-v0").startswith("−195.0 [−200.0, −")  # no less

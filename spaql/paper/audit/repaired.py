@@ -1,9 +1,7 @@
 """SPAQL-R beside the others: what each algorithm's policy earns after how many samples, when every sample counts."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,17 +10,13 @@ from numpy.typing import ArrayLike
 from spaql.paper.audit.comparison import middle
 from spaql.paper.audit.controls import control_of
 from spaql.paper.audit.groups import better_policies, spell
-from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.outcomes import outcome, samples_behind, samples_taken
 from spaql.paper.runs.repaired_settings import REMOVED
 from spaql.paper.statistics import (
-    improvement_interval,
     interquartile_interval,
     percentile_interval,
-    performance_profile,
     student_interval,
-    welch,
 )
 
 # Mean returns on the way, and what TRPO ends near to.
@@ -40,17 +34,6 @@ RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above 
     "SPAQL-R, no replay": "targets of several steps",
     "SPAQL-R": "replay: SPAQL-R",
 }
-
-
-def load_search() -> dict[str, Any]:
-    """Return the trials of the search for SPAQL-R's settings as they are stored, with the samples of their looks."""
-    return json.loads((provenance.default_store() / "repaired" / "search.json").read_text(encoding="utf-8"))
-
-
-def searched_samples() -> int:
-    """Return how many samples the search for SPAQL-R's settings took."""
-    search = load_search()
-    return search["samples"][-1] * sum(trial["agents"] for trial in search["trials"])
 
 
 def at_samples(record: Record, counts: ArrayLike) -> np.ndarray:
@@ -145,38 +128,6 @@ def ends(records: Iterable[Record]) -> pd.DataFrame:
             for record, fresh in zip(records, better_policies(records), strict=True)
         ]
     )
-
-
-def against(records: Iterable[Record]) -> pd.DataFrame:
-    """Compare SPAQL-R's ends with every other algorithm's: difference, Welch's test, probability of improvement."""
-    frame, rows = ends(records), []
-    for system, here in frame.groupby("system", sort=False):
-        ours = here[here.algorithm == AHEAD].fresh
-        for algorithm, other in here[here.algorithm != AHEAD].groupby("algorithm", sort=False):
-            if min(len(ours), len(other)) < 2:
-                continue
-            compared, wins = welch(ours, other.fresh), improvement_interval(ours, other.fresh)
-            rows.append(
-                {"system": system, "algorithm": algorithm, "agents": len(other), "samples": other.samples.mean()}
-                | {"ours": ours.mean(), "theirs": other.fresh.mean(), "p": compared.p}
-                | {"difference": compared.difference, "low": compared.low, "high": compared.high}
-                | {"wins": wins.mean, "wins_low": wins.low, "wins_high": wins.high}
-            )
-    return pd.DataFrame(rows)
-
-
-def profiles(records: Iterable[Record], points: int = 200) -> pd.DataFrame:
-    """Return the share of agents that end at or above each of many levels, by system and algorithm."""
-    frame, rows = ends(records), []
-    for system, here in frame.groupby("system", sort=False):
-        levels = np.linspace(here.fresh.min(), here.fresh.max(), points)
-        for algorithm, cell in here.groupby("algorithm", sort=False):
-            shares = performance_profile(cell.fresh, levels)
-            rows += [
-                {"system": system, "algorithm": algorithm, "level": level, "share": share}
-                for level, share in zip(levels, shares, strict=True)
-            ]
-    return pd.DataFrame(rows)
 
 
 def removals(records: Iterable[Record], counts: Sequence[int] = (10_000, 20_000, 40_000)) -> pd.DataFrame:

@@ -37,7 +37,7 @@ def along_the_speed(place: int, low: float, high: float) -> Callable[[gym.Env], 
 def linear_quadratic(env: gym.Env) -> Rule:
     """Balance the pole: the linear-quadratic regulator near the upright, rounded to one of two pushes."""
     gain = regulator(*linearised(env))
-    return lambda seen: np.where(seen @ gain < 0.0, 1.0, 0.0)
+    return lambda seen: np.where(seen @ gain[0] < 0.0, 1.0, 0.0)
 
 
 def linearised(env: gym.Env) -> tuple[np.ndarray, np.ndarray]:
@@ -53,10 +53,27 @@ def linearised(env: gym.Env) -> tuple[np.ndarray, np.ndarray]:
     return A, B
 
 
-def regulator(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the gain K of u = -Kx that minimises the sum of |x|² + u², from the Riccati equation."""
-    P = solve_discrete_are(A, B, np.eye(len(A)), np.eye(B.shape[1]))
-    return np.linalg.solve(np.eye(B.shape[1]) + B.T @ P @ B, B.T @ P @ A)[0]
+def regulator(A: np.ndarray, B: np.ndarray, effort: float = 1.0) -> np.ndarray:
+    """Return the gain K of u = -Kx that minimises the sum of |x|² + effort |u|², from the Riccati equation."""
+    R = effort * np.eye(B.shape[1])
+    P = solve_discrete_are(A, B, np.eye(len(A)), R)
+    return np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+
+
+def hovering(env: gym.Env) -> Rule:
+    """Hover: the linear-quadratic regulator of both rotors' thrusts, each rounded to on or off."""
+    inner = env.unwrapped
+    A, B = np.eye(6), np.zeros((6, 2))
+    A[:3, 3:] = inner.dt * np.eye(3)
+    A[3, 2] = -inner.dt * inner.gravity
+    B[4], B[5] = inner.dt, inner.dt * inner.arm / inner.inertia * np.array([-1.0, 1.0])
+    gain = regulator(A, B, effort=0.1)
+
+    def rule(seen: np.ndarray) -> np.ndarray:
+        thrusts = inner.gravity / 2.0 - seen @ gain.T
+        return (thrusts > inner.thrust / 2.0) @ np.array([1.0, 2.0])
+
+    return rule
 
 
 RULES: dict[str, Callable[[gym.Env], Rule]] = {  # by the name of the system
@@ -65,6 +82,7 @@ RULES: dict[str, Callable[[gym.Env], Rule]] = {  # by the name of the system
     "MountainCarContinuous": along_the_speed(1, -1.0, 1.0),
     "Acrobot": along_the_speed(5, 0.0, 2.0),
     "CartPole": linear_quadratic,
+    "Quadrotor": hovering,
 }
 
 

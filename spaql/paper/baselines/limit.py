@@ -229,7 +229,7 @@ GRIDS: dict[str, dict[str, Any]] = {
     "MountainCar-v0": {"nodes": (401, 401)},
     "MountainCarContinuous-v0": {"nodes": (201, 201), "actions": 21},
     "Acrobot-v1": {
-        "nodes": (31, 31, 29, 29),
+        "nodes": (45, 45, 41, 41),
         "ends": {"theta_1_dot": 7.0, "theta_2_dot": 14.0},
         "stored": 1,
         "depth": 5,

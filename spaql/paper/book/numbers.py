@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit import judge
+from spaql.paper.audit import generality, judge
 from spaql.paper.audit.ablation import ablation_table, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import VERDICTS, paper_results
@@ -32,15 +32,17 @@ from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.ends import load_ends
 from spaql.paper.audit.foresight import load_foresight
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
-from spaql.paper.audit.repaired import samples_to_levels, searched_samples
+from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
+from spaql.paper.audit.small_trees import load_trees
+from spaql.paper.audit.yardsticks import leads, others, returns
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import finals
 from spaql.paper.labels import number, plus_minus, spread
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import further_of, parameters_of, xi_of_theory
+from spaql.paper.studies import BOTH, further_of, parameters_of, xi_of_theory
 from spaql.paper.studies import study as jobs_of
 from spaql.paper.tables.results import xi_effects
 from spaql.systems import solved_at
@@ -211,7 +213,6 @@ def samples() -> dict[str, str]:
     for row in levels.itertuples():
         key = f"needs.{places[row.system]}.{row.algorithm.lower().replace(' ', '-')}.{row.level:.0f}"
         found |= {key: about(row.first), f"{key}.stays": about(row.stays)}
-    found["searched"] = number(searched_samples() / 1e6, 0)  # million
     return found
 
 
@@ -285,12 +286,58 @@ def settings() -> dict[str, str]:
 
 
 def repaired() -> dict[str, str]:
-    """Return the ends of SPAQL-R on the paper's systems (chapter 09)."""
-    frame = agents("repaired")
-    return {
+    """Return the ends of SPAQL-R on the paper's systems, and what variants earn after 40,000 samples (chapter 09)."""
+    frame, places = agents("repaired"), {name: place for place, name in SYSTEMS.items()}
+    found = {
         "pendulum.repaired.fresh": mean(frame, "Pendulum-v1", "SPAQL-R", "fresh"),
         "cartpole.repaired.fresh": mean(frame, "CartPole-v0", "SPAQL-R", "fresh", 1),
     }
+    for row in removals(records("repaired") + records("variants"), (40_000,)).to_dict("records"):
+        name = row["algorithm"].removeprefix("SPAQL-R").strip(", ").lower().replace(" ", "-")
+        found[f"repaired.{places[row['system']]}.{name or 'whole'}"] = number(row["mean"], 0)
+    return found
+
+
+def key_of(name: str) -> str:
+    """Return an algorithm's or a system's name as part of a number's: "Tiles, replayed" is "tiles-replayed"."""
+    return re.sub(r"[^a-zλ0-9-]", "", name.removesuffix("-v0").removesuffix("-v1").lower().replace(" ", "-"))
+
+
+def six() -> dict[str, str]:
+    """Return what is earned on six systems (chapter 10): `six.SYSTEM.ALGORITHM`, and who leads whom by how much.
+
+    CartPole with 500 steps is "cartpole500".
+    """
+    everything = records("textbook") + stored(others())
+    found: dict[str, str] = {}
+    for row in returns(everything).to_dict("records"):
+        place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
+        found[f"six.{place}.{key_of(row['algorithm'])}"] = number(row["mean"], 1)
+        found[f"six.agents.{key_of(row['algorithm'])}"] = str(row["agents"])
+    compared = leads(everything)
+    for samples, here in compared.groupby("samples"):
+        found[f"six.behind.{samples}"] = str((here.ours < here.theirs).sum())
+    found["six.behind"] = str((compared.ours < compared.theirs).sum())
+    found["six.compared"] = str(len(compared))
+    for row in load_trees().to_dict("records"):
+        place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
+        key = f"trees.{place}.{'repaired' if row['algorithm'] == 'SPAQL-R' else 'paper'}"
+        found[f"{key}.exact"] = number(row["exact"], 0)
+        if np.isfinite(row["small"]):
+            found[f"{key}.leaves"] = number(row["small"], 0)
+            found |= {f"{key}.{kind}": number(row[f"{kind}_return"][0], 1) for kind in ("small", "random")}
+    return found
+
+
+def travel() -> dict[str, str]:
+    """Return how many of the paper's conclusions hold on other systems, and who comes to a goal there (chapter 10)."""
+    frame = generality.generality()
+    theirs = frame[(frame.whose == "paper") & ~frame.system.isin(BOTH)]
+    found = {f"travel.{verdict}": str((theirs.verdict == verdict).sum()) for verdict in VERDICTS[:3]}
+    found["travel.conclusions"] = str(theirs.id.nunique())
+    for row in generality.goal_counts(records("systems")).to_dict("records"):
+        found[f"goal.{key_of(row['system'])}.{key_of(row['algorithm'])}"] = str(row["reach"])
+    return found
 
 
 def policies() -> dict[str, str]:
@@ -307,7 +354,8 @@ def policies() -> dict[str, str]:
 
 
 CHAPTERS: tuple[Callable[[], dict[str, str]], ...] = (
-    ends, xi, claims, selection, rules, samples, readings, controls, foresight, settings, repaired, policies,
+    ends, xi, claims, selection, rules, samples, readings, controls, foresight, settings, repaired, six, travel,
+    policies,
 )  # fmt: skip
 
 

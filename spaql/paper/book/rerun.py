@@ -29,7 +29,7 @@ logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar say
 
 # Studies beside a notebook's own, by how the names of its parameters that belong to them begin.
 OTHERS = {"long_": "long", "variant_": "variants"}
-BASELINES = ("trpo_", "sb3_")  # which take minutes each, and torch
+BASELINES = ("trpo_", "fitted_")  # which take minutes each
 
 LEAST = {"agents of each cell of the ablation": 2}  # of parameters that need more than one, by their help
 

@@ -11,13 +11,11 @@ from matplotlib.ticker import MaxNLocator
 
 from spaql.paper.audit.repaired import AHEAD, LEVELS, at_samples, samples_behind
 from spaql.paper.figures.learning import curve
-from spaql.paper.figures.style import FONT, label_column, legend_above, name_panel, new_figure
-from spaql.paper.labels import OTHERS, STYLES, listed, present
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
+from spaql.paper.labels import OTHERS, STYLES, listed
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import SB3
 from spaql.systems import title
-
-ENLARGED = {"Pendulum-v1": (-300, -130), "CartPole-v0": (190, 200)}  # where the best end
 
 
 def sample_curves(records: Iterable[Record]) -> Figure:
@@ -51,25 +49,6 @@ def curve_by_samples(axes: Axes, algorithm: str, group: list[Record]) -> None:
     counts = np.unique(np.geomspace(max(1, first), max(2, first + 1, last), 150).astype(int))
     counts = counts[counts <= last]
     curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
-
-
-def end_profiles(frame: pd.DataFrame) -> Figure:
-    """Show the share of agents that end at or above each level: a performance profile, and its right end enlarged."""
-    systems = list(dict.fromkeys(frame.system))
-    figure, grid = new_figure(2, len(systems), height=2.3, sharey=True)
-    for column, system in zip(grid.T, systems, strict=True):
-        here = frame[frame.system == system]
-        for algorithm in present(here):
-            cell, style = here[here.algorithm == algorithm], STYLES[algorithm]
-            for axes in column:
-                axes.step(cell.level, cell.share, color=style.colour, linestyle=style.line, label=algorithm)
-        low, high = ENLARGED[system]
-        column[1].set(xlim=(low, high), xlabel="reward on fresh episodes")
-        name_panel(column[0], title(system))
-        name_panel(column[1], f"from {low} to {high}", weight="normal")
-    label_column(grid[:, 0], "share of agents at or above")
-    legend_above(figure, *grid[0])
-    return figure
 
 
 def what_is_removed(frame: pd.DataFrame) -> Figure:

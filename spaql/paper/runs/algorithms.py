@@ -61,8 +61,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "SAC": SB3_ROW,
     "DQN": SB3_ROW,
     "PPO": SB3_ROW,
-    "Limit": Algorithm("spaql.paper.baselines.limit"),
-    **dict.fromkeys(TEXTBOOK, Algorithm("spaql.paper.baselines.compute", by_samples=True)),
+    "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
+    **dict.fromkeys(TEXTBOOK, Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)),
 }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import make_agent
+from spaql.paper.runs.algorithms import TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS
@@ -28,7 +28,12 @@ from spaql.progress import progress
 from spaql.rules import CHOICES, COLUMNS, CONTROLLED, DIFFERENCES, RULES, Rules
 from spaql.systems import make_env
 
-FAMILIES = {"agents": "spaql", "policies": "policies", "trpo": "trpo"}  # which version of the numbers each kind guards
+FAMILIES = {  # which version of the numbers each kind guards
+    "agents": "spaql",
+    "policies": "policies",
+    "trpo": "trpo",
+    "textbook": "textbook",
+}
 
 ITERATIONS, N, EPISODES = 25, 3, 20
 
@@ -171,9 +176,24 @@ def trpo_canaries() -> dict[str, Callable[[], str]]:
     return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
 
 
+def textbook_canaries() -> dict[str, Callable[[], str]]:
+    """Return the canaries of the textbook's algorithms and of the limit: functions that compute their digests."""
+    jobs = [
+        Job(name, system, 0.0, 2, N, seed=1, agent=0, fresh=EPISODES)
+        for name, system in itertools.product(TEXTBOOK, ("Pendulum-v1", "CartPole-v0"))
+    ]
+    jobs.append(Job("Limit", "MountainCar-v0", 0.0, 1, 1, 1, 0, fresh=EPISODES, parameters=(("nodes", (21, 21)),)))
+
+    def run(job: Job) -> str:
+        return record_digest(compute(job))
+
+    return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
+
+
 def compute_canaries(kind: str, progress_bar: bool = True) -> dict[str, str]:
-    """Return the digests of all canaries of a kind on this machine: "agents", "policies" or "trpo"."""
-    found = {"agents": agent_canaries, "policies": policy_canaries, "trpo": trpo_canaries}[kind]()
+    """Return the digests of all canaries of a kind on this machine, one of `FAMILIES`."""
+    every = {"agents": agent_canaries, "policies": policy_canaries, "trpo": trpo_canaries}
+    found = (every | {"textbook": textbook_canaries})[kind]()
     digests = {}
     with progress(len(found), f"canaries of {kind}", unit="run", shown=progress_bar) as bar:
         for name, run in found.items():

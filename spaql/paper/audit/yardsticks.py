@@ -1,0 +1,71 @@
+"""SPAQL-R among its yardsticks on six systems: the limit, rules by hand, the textbook's algorithms, and networks."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.audit.repaired import AHEAD, ends, rewards_at
+from spaql.paper.runs.algorithms import TEXTBOOK
+from spaql.paper.runs.job import Job, Record
+from spaql.paper.statistics import student_interval
+from spaql.paper.studies import SIX, study
+from spaql.systems import episode_limit, make_env, possible_returns
+
+TILED = ("Tiles, replayed", "Grid, replayed")  # SPAQL-R's recipe on another representation
+RIVALS = tuple(name for name in TEXTBOOK if name != "By hand")  # that learn, and have no network
+NETWORKS = ("SAC", "DQN", "PPO", "TRPO tuned")
+ORDER = ("Limit", "Limit, two actions", "By hand", AHEAD, *RIVALS, *NETWORKS, "SPAQL", "SPAQL-TS", "Random")
+COUNTS = (5_000, 10_000, 20_000, 40_000, 100_000)
+
+
+def others() -> list[Job]:
+    """Return the agents that the textbook's are compared with."""
+    found = [job for name in ("limit", "sb3", "repaired") for job in study(name)]
+    for name in ("long", "trpo", "systems"):
+        found += [job for job in study(name) if job.system in SIX and job.algorithm in ORDER]
+    return found
+
+
+def name_of(record: Record) -> str:
+    """Return the row of an agent in a table; the limit has several, and one of them is not shown: on half the grid."""
+    if record.job.algorithm != "Limit" or not record.job.parameters:
+        return record.job.algorithm
+    return "Limit, two actions" if "actions" in dict(record.job.parameters) else "Limit, half the grid"
+
+
+def returns(records: Iterable[Record]) -> pd.DataFrame:
+    """Return what each algorithm's policies earn on fresh episodes at the end, one row per system and algorithm.
+
+    The limit of CartPole is the greatest possible return, which the regulator reaches.
+    """
+    records = list(records)
+    frame = ends(records).assign(algorithm=[name_of(record) for record in records])
+    rows = []
+    for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
+        found = student_interval(cell.fresh) if len(cell) > 1 else (cell.fresh.iloc[0], np.nan, np.nan)
+        rows.append((system, algorithm, len(cell), cell.samples.mean(), *found))
+    known = {row[0] for row in rows if row[1] == "Limit"}
+    rows += [
+        (system, "Limit", 0, 0.0, possible_returns(system)[1], np.nan, np.nan)
+        for system in dict.fromkeys(frame.system)
+        if system not in known and possible_returns(system)[1] == episode_limit(make_env(system))
+    ]
+    columns = ["system", "algorithm", "agents", "samples", "mean", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
+    """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network."""
+    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
+    means = rewards_at(mine, counts).groupby(["system", "samples", "algorithm"]).reward.mean().unstack()
+    rivals = means.drop(columns=AHEAD)
+    return pd.DataFrame(
+        {"ours": means[AHEAD], "rival": rivals.idxmax(axis=1), "theirs": rivals.max(axis=1)}
+    ).reset_index()
+
+
+def curves(records: Iterable[Record], counts: Sequence[int] = tuple(range(1000, 101_000, 1000))) -> pd.DataFrame:
+    """Return the mean return of each algorithm after so many samples: the data of the figure."""
+    shown = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS, *NETWORKS}]
+    return rewards_at(shown, counts).groupby(["system", "algorithm", "samples"]).reward.mean().reset_index()

@@ -1,0 +1,60 @@
+"""The figure of six systems: what each algorithm's policy earns against samples, between Random and the limit."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from spaql.paper.audit.repaired import AHEAD, at_samples
+from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
+from spaql.paper.labels import Style
+from spaql.paper.runs.job import Record
+from spaql.paper.runs.outcomes import samples_behind
+from spaql.paper.studies import SIX
+from spaql.systems import title
+
+LINES = {  # few styles: SPAQL-R stands out, what has a network is grey
+    AHEAD: Style("#5916ca", "-", ""),
+    "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),
+    "Grid, replayed": Style("#d55e00", (0, (1, 1)), ""),
+    "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), ""),
+    "Fitted Q": Style("#007a55", (0, (2, 1)), ""),
+    "SAC": Style("#888888", "-", ""),
+    "DQN": Style("#888888", (0, (5, 2)), ""),
+    "PPO": Style("#888888", (0, (1.5, 1.5)), ""),
+    "TRPO tuned": Style("#888888", (0, (6, 1.5, 1, 1.5)), ""),
+}
+LEVELS = {"Limit": (0, ()), "By hand": (0, (4, 3))}  # and how their lines are broken
+LEAST = {"Pendulum-v1": -1300, "MountainCar-v0": -205, "Acrobot-v1": -510, "MountainCarContinuous-v0": -45}
+
+
+def six_panels(records: Iterable[Record], returns: pd.DataFrame) -> Figure:
+    """Show mean returns against samples on six systems, with the limit and the rule by hand as horizontal lines.
+
+    `returns` is from `spaql.paper.audit.yardsticks.returns`.
+    """
+    records = list(records)
+    figure, grid = new_figure(3, 2, height=2.1, sharex=True)
+    for axes, system in zip(grid.flat, SIX, strict=True):
+        for algorithm, style in LINES.items():
+            group = [r for r in records if (r.job.system, r.job.algorithm) == (system, algorithm)]
+            if not group:
+                continue
+            first, last = (pick(samples_behind(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
+            counts = np.geomspace(max(1000, first), last, 100).astype(int)
+            mean = np.mean([at_samples(record, counts) for record in group], axis=0)
+            thick = 2.2 if algorithm == AHEAD else 1.4
+            axes.plot(counts, mean, color=style.colour, linestyle=style.line, linewidth=thick, label=algorithm)
+        for name, dashes in LEVELS.items():
+            at = returns[(returns.system == system) & (returns.algorithm == name)]["mean"]
+            for level in at:
+                axes.axhline(level, color="#1a1a1a", linewidth=0.9, linestyle=dashes, label=name, zorder=1)
+        axes.set(xscale="log", xlim=(1000, 100_000))
+        axes.set_ylim(bottom=LEAST.get(system))
+        name_panel(axes, title(system))
+    for axes in grid[:, 0]:
+        axes.set_ylabel("return")
+    figure.supxlabel("samples", fontsize=FONT)
+    legend_above(figure, *grid.flat)
+    return figure
