@@ -8,12 +8,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from spaql.partition import BALL, CELL
-
 FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
 CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/16 of the range of every variable
 MANY = 7  # observations from which on what they cost is said
-SAMPLES = 100_000  # that it is said for
 
 log = logging.getLogger(__name__)
 _collecting = threading.local()
@@ -41,20 +38,17 @@ def collected() -> Iterator[dict[str, str]]:
         del _collecting.kept
 
 
-def say_dimensions(observations: int, actions: int, visits: int | None) -> None:
-    """Say, before hours are spent, what many observations cost: every cell that splits makes a row of new ones."""
+def say_dimensions(observations: int, one_at_a_time: bool) -> None:
+    """Say, before hours are spent, what many observations cost."""
     if observations < MANY:
         return
-    halves = 2**observations
-    memory = ""
-    if visits is not None:
-        size = SAMPLES / visits * halves * (CELL.itemsize + actions * (BALL.itemsize + 16)) / 1e9
-        memory = f", up to {size:.1f} GB after {SAMPLES:,} samples"
+    cost = "cells are cut across one of them at a time, and each waits for visits of its own"
+    if not one_at_a_time:
+        cost = f"a cell that splits makes {2**observations:,} new ones"
     log.warning(
-        "%d observations: a cell that splits makes %s new ones%s.  Leave out what a good action need not know, observe "
-        "an angle rather than its cosine and sine, or give a larger visits=; if %s samples earn hardly more than "
-        "Random, take another method",
-        *(observations, f"{halves:,}", memory, f"{SAMPLES:,}"),
+        "%d observations: %s.  Leave out what a good action need not know, observe an angle rather than its cosine and "
+        "sine (SPAQLR takes angles=); if 100,000 samples earn hardly more than Random, take another method",
+        *(observations, cost),
     )
 
 

@@ -19,7 +19,7 @@ from spaql.partition import copy as copy_partition
 from spaql.partition import new_partition
 from spaql.policies.policy import Policy
 from spaql.policies.tree import variables_of
-from spaql.rules import AQL, HISTORY, RANDOM, STATUS, Rules, check_rules
+from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, Rules, check_rules
 from spaql.spaces import standardise, to_box
 from spaql.systems import episode_limit, explain_interpreted, make_env, space_of
 
@@ -40,12 +40,13 @@ class Agent(Learning):
         initial: float | None = None,
         discount: float = 1.0,
         rules: str | Rules = "paper",
+        angles: Any = (),
     ):
         super().__init__()
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
         self.rules = check_rules(rules)
-        self._space = space_of(self.env, slopes, bounds)
+        self._space = space_of(self.env, slopes, bounds, angles)
         variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
         self.parameters = check_shared(self.env, self._space, horizon, bounds, initial, discount)
@@ -62,8 +63,7 @@ class Agent(Learning):
         self._world = self._make_world(self.env_seed)
         if not self.compiled:
             explain_interpreted(self.env)
-        choices = self._space.actions or self.parameters.get("actions", 1) ** len(self._space.action_half)
-        say_dimensions(len(self._space.centre), choices, self.parameters.get("visits"))
+        say_dimensions(len(self._space.centre), self.algorithm == SPAQL_R)
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -157,12 +157,16 @@ class Agent(Learning):
         else:
             state = None
         actions = np.empty((len(batch), len(self._space.action_half)))
-        act(self._best, steps, points, self._space, bool(deterministic), self._prediction_rng, actions)
+        self._act(steps, points, bool(deterministic), actions)
         if self._learner.discrete:
             result = actions[:, 0].astype(np.int64) + self.env.action_space.start
         else:
             result = to_box(self.env.action_space, self._space, actions)
         return (result[0] if single else result), state
+
+    def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
+        """Write the action at each of some points of the standard space, at these time steps."""
+        act(self._best, steps, points, self._space, deterministic, self._prediction_rng, actions)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""

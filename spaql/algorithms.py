@@ -11,25 +11,29 @@ import numpy as np
 from spaql import rules
 from spaql.advice import CROWDED
 from spaql.agent import Agent
+from spaql.bisection import Bisection, copy, first_cell, leaves_of, with_nodes
 from spaql.checks import check_integer, check_number
 from spaql.learning import MOST_ITERATIONS, Callback
 from spaql.memory import LEAST, with_room
 from spaql.parameters import Shared
 from spaql.partition import copy as copy_partition
-from spaql.policies.policy import Policies
+from spaql.policies.policy import Policies, TreePolicy
 from spaql.replay import (
     STOP,
     TAKEN,
     Memory,
     Replayer,
     ReplayRun,
+    act_again,
     advance_again,
     copy_memory,
-    first_partition,
+    follow_all,
+    most_nodes,
     new_memory,
-    refine_to,
 )
+from spaql.spaces import SINE, check_circles, pairs_of
 from spaql.state import State
+from spaql.systems import CompiledWorld, begin, observe
 
 log = logging.getLogger(__name__)
 
@@ -153,39 +157,28 @@ class SPAQLTS(Agent):
 
 
 MOST_ACTIONS = 1000  # that SPAQL-R can choose from
-DEEPEST = 30  # cells that states can be located in
-MOST_ESTIMATES = 2 * 10**6  # of a fixed grid
 MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
+LOOKS = 10  # first states by which angles are checked
 FOREVER = -1  # a number of samples that is never reached
-
-
-def check_grid(dimensions: int, depth: int, actions: int) -> None:
-    """Raise an error if a grid would have more estimates than anybody can wait for."""
-    cells = 2 ** (dimensions * depth)
-    if cells * actions > MOST_ESTIMATES:
-        raise ValueError(
-            f"a grid of depth {depth} in {dimensions} dimensions has {cells:,} cells, {cells * actions:,} estimates "
-            f"for {actions} actions; expected at most {MOST_ESTIMATES:,}: give a smaller depths[0]"
-        )
 
 
 class SPAQLR(Agent):
     """SPAQL, repaired: discounted values that end with the episode, and every transition learnt from many times.
 
-    There is one agent, which is never reset and never selected by its rollouts.  It keeps SPAQL's partition, which is
-    refined where the visits are; the module `spaql.replay` has the equations.
+    There is one agent, which is never reset and never selected by its rollouts.  As SPAQL it refines its partition
+    where the visits are; the module `spaql.replay` has the equations.
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, rules
-        As for `AQL`.  Of the rules only `first_observation` plays a part.
+    env, seed, env_seed, horizon
+        As for `AQL`.  There are no `rules`.
     discount
-        γ, 0.99 if not given.
+        γ, 0.995 if not given.
     initial
         The first estimates, 0 if not given.
     alpha
-        α, the learning rate.
+        α, the learning rate; None is SPAQL's, which falls with the visits.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
     replays
@@ -193,19 +186,21 @@ class SPAQLR(Agent):
     memory
         How many transitions are remembered: the last ones.  A hundred thousand take about 10 MB.
     visits
-        Of a state cell until it splits.
-    depths
-        The partition is split evenly down to the first of these depths before it learns, and is not refined beyond
-        the second: (0, 8) by default; two equal ones make a fixed grid.
+        Of a cell until it is cut in two; None halves cells by SPAQL's rule.
     steps
-        An update follows its episode for at most so many steps, while that stays in the cell and repeats the action.
+        An update follows its episode for at most so many steps, while that takes the actions now thought best.
+    tilt
+        Whether the value of a cell has a slope.
+    angles
+        Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the angle is seen in
+        their place.  If not given, those of a registered system; of other environments none.
     actions
         A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
         by default the ends alone, between which a policy can switch at every step.
     terminal
         Whether a terminal state has the value zero, as it should; False is SPAQL's way.
-    slopes
-        As for `AQL`, but 1 for every unbounded observation if not given.
+    slopes, bounds
+        As for `AQL`, but slopes are 1 for every unbounded observation if not given.
 
     Examples
     --------
@@ -215,19 +210,23 @@ class SPAQLR(Agent):
 
     algorithm = rules.SPAQL_R
     _memory: Memory
+    _trainee: Bisection
+    _best: Bisection
+    _rollouts = staticmethod(follow_all)
 
     def __init__(
         self,
         env: str | gym.Env,
         *,
-        alpha: float = 0.1,
+        alpha: float | None = 0.1,
         epsilon: float = 0.1,
-        decay: float = 5000.0,
-        replays: int = 32,
+        decay: float = 2000.0,
+        replays: int = 16,
         memory: int = 100_000,
-        visits: int = 50,
-        depths: tuple[int, int] = (0, 8),
-        steps: int = 20,
+        visits: int | None = 50,
+        steps: int = 50,
+        tilt: bool = True,
+        angles: Any = None,
         actions: int = 2,
         terminal: bool = True,
         **shared: Unpack[Shared],
@@ -236,20 +235,24 @@ class SPAQLR(Agent):
             shared["slopes"] = 1.0
         if shared.get("initial") is None:
             shared["initial"] = 0.0
-        shared.setdefault("discount", 0.99)
+        shared.setdefault("discount", 0.995)
+        if rules.check_rules(shared.get("rules", "paper")) != rules.RULES["paper"]:
+            raise ValueError(
+                f"SPAQL-R follows no rules of the paper's, not even {shared['rules']!r}: leave `rules` out"
+            )
         own: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
-        own |= {"memory": memory, "visits": visits, "depths": depths, "steps": steps, "actions": actions}
-        super().__init__(env, own | {"terminal": terminal}, **shared)
-        given, discrete, dimensions = self.parameters, self._learner.discrete, len(self._space.centre)
-        names = ("alpha", "epsilon", "decay", "replays", "visits", "steps", "terminal")
-        plain = {name: given[name] for name in names}
-        self._replayer = Replayer(gamma=given["discount"], depth=given["depths"][1], **plain)
-        choices = self._choices()
-        check_grid(dimensions, given["depths"][0], len(choices))
-        self._memory = new_memory(min(LEAST, given["memory"]), dimensions, choices)
-        ranks = self._rng.random(len(choices))
-        first = first_partition(dimensions, choices, discrete, given["initial"], ranks)
-        self._trainee = self._best = refine_to(first, given["depths"][0], discrete, self._rng)
+        own |= {"memory": memory, "visits": visits, "steps": steps, "tilt": tilt, "actions": actions}
+        super().__init__(env, own | {"terminal": terminal}, angles=angles, **shared)
+        self._check_circles()
+        given = self.parameters
+        plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "tilt", "terminal")}
+        gamma = given["discount"]
+        reach = 1.0 / (1.0 - gamma) if gamma < 1.0 else float(given["horizon"])
+        self._replayer = Replayer(gamma=gamma, alpha=given["alpha"] or 0.0, visits=given["visits"] or 0, reach=reach,
+                                  **plain)  # fmt: skip
+        self._memory = new_memory(min(LEAST, given["memory"]), len(self._space.centre))
+        seen = np.array([0.0 if sine == SINE else 1.0 for sine in self._space.sine])
+        self._trainee = self._best = first_cell(seen, self._choices(), given["initial"])
 
     def _crowded(self) -> bool:
         seen = self._memory.x[: self._memory.counts[TAKEN]]
@@ -260,20 +263,17 @@ class SPAQLR(Agent):
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, or say what is wrong with them."""
         checked: dict[str, Any] = {
-            "alpha": check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
+            "alpha": None if own["alpha"] is None else check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
             "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
             "decay": check_number("decay", own["decay"], above=0.0),
             "replays": check_integer("replays", own["replays"], at_least=0),
+            "visits": None if own["visits"] is None else check_integer("visits", own["visits"]),
+            "tilt": bool(own["tilt"]),
             "terminal": bool(own["terminal"]),
         }
-        checked |= {name: check_integer(name, own[name]) for name in ("memory", "visits", "steps")}
+        checked |= {name: check_integer(name, own[name]) for name in ("memory", "steps")}
         checked["actions"] = check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS)
-        try:
-            first, last = own["depths"]
-        except (TypeError, ValueError):
-            raise ValueError(f"depths must be two whole numbers, not {own['depths']!r}") from None
-        first = check_integer("depths[0]", first, at_least=0, at_most=DEEPEST)
-        checked["depths"] = [first, check_integer("depths[1]", last, at_least=first, at_most=DEEPEST)]
+        checked["angles"] = pairs_of(self._space)
         work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
         if work > MOST_WORK:
             raise ValueError(
@@ -281,6 +281,16 @@ class SPAQLR(Agent):
                 "minutes in which nothing can interrupt it"
             )
         return checked
+
+    def _check_circles(self) -> None:
+        """Say if angles are none in the first states of a compiled system; an interpreted one looks at every state."""
+        if isinstance(self._world, CompiledWorld) and self.parameters["angles"]:
+            constants, state = self._world.model.constants, self._world.model.room()
+            observation = np.empty(len(self._space.centre))
+            for start in self._world.draw(np.random.default_rng(0), LOOKS):
+                begin(constants, start, state)
+                observe(constants, state, observation)
+                check_circles(self.parameters["angles"], observation)
 
     def _choices(self) -> np.ndarray:
         """Return the actions to choose from, in the standard space, one row per action."""
@@ -357,10 +367,29 @@ class SPAQLR(Agent):
         return min(super()._to_come(goal), episodes - 1 if self._status["episode"][0] == 0 else episodes)
 
     def _advance(self, starts: Any, N: int) -> None:
-        wanted = int(self._memory.counts[TAKEN]) + len(starts) * self._learner.limit
-        self._memory = with_room(self._memory, wanted, self.parameters["memory"])
+        steps = len(starts) * self._learner.limit
+        self._memory = with_room(self._memory, int(self._memory.counts[TAKEN]) + steps, self.parameters["memory"])
+        wanted = most_nodes(self._trainee, self._replayer.visits, steps)
+        if len(self._trainee.child) < wanted:
+            self._trainee = self._best = with_nodes(self._trainee, wanted + len(self._trainee.child))
         run = ReplayRun(self._learner, self._replayer, self._trainee, self._memory, self._status, self._history)
-        self._trainee = self._best = self._world.call(advance_again, starts, N, run, self._rng)
+        self._world.call(advance_again, starts, N, run, self._rng)
+
+    def _copy(self, partition: Bisection) -> Bisection:  # type: ignore[override]
+        return copy(partition)
+
+    def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
+        act_again(self._best, points, actions)
+
+    @property
+    def policy(self) -> TreePolicy:
+        """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
+        return TreePolicy(copy(self._kept()), self._space, self.env, self._learner.H)
+
+    @property
+    def arms(self) -> int:
+        """The number of estimates: one for each cell and action."""
+        return leaves_of(self._best) * len(self._best.actions)
 
     def _state(self) -> State:
         return super()._state()._replace(memory=copy_memory(self._memory))

@@ -281,7 +281,7 @@ def _is_private(folder: Path) -> bool:
 def _sources() -> bytes:
     """Return the text that all machine code is made of."""
     kernels = (
-        *("compiling", "partition", "rules", "spaces", "updates", "loop", "replay"),
+        *("compiling", "partition", "bisection", "rules", "spaces", "updates", "loop", "replay"),
         *("systems/registry", "systems/worlds", "systems/arithmetic"),
         *("policies/tree", "policies/policy", "policies/play"),
     )

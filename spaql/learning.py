@@ -15,7 +15,7 @@ from spaql.checks import check_integer, check_number, check_seed
 from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
-from spaql.partition import ARMS, Partition, is_crowded
+from spaql.partition import ARMS, is_crowded
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
 from spaql.replay import Memory
@@ -60,12 +60,13 @@ class Learning:
     _prediction_rng: np.random.Generator
     _advice: Advice
     # All that learning changes, besides the random streams: see `State`.
-    _trainee: Partition
-    _best: Partition
+    _trainee: Any  # a `Partition`; SPAQL-R's is a `Bisection`
+    _best: Any
     _status: np.ndarray
     _history: np.ndarray
     _played: int
     _memory: Memory | None
+    _rollouts: ClassVar[Callable] = staticmethod(rollouts)  # episodes under the policy of the agent kept
 
     def __init__(self) -> None:
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
@@ -313,14 +314,14 @@ class Learning:
             piece = max(1, SLICE // self._learner.limit)
             for part in (slice(first, first + piece) for first in range(0, episodes, piece)):
                 starts = world.starts(len(rewards[part]))
-                world.call(rollouts, starts, kept, self._learner, central, rng, rewards[part], steps[part])
+                world.call(self._rollouts, starts, kept, self._learner, central, rng, rewards[part], steps[part])
                 check_interrupts()
             return
         if self._learning.locked() and self._calling != threading.get_ident():
             raise RuntimeError("the agent is learning in another thread, in the environment that evaluate() needs")
         world.between_steps = check_interrupts
         with self._evaluating, exclusively(self.env):  # there is only one
-            world.call(rollouts, world.starts(episodes), kept, self._learner, central, rng, rewards, steps)
+            world.call(self._rollouts, world.starts(episodes), kept, self._learner, central, rng, rewards, steps)
 
     def _make_world(self, env_seed: int) -> CompiledWorld | InterpretedWorld:
         """The compiled twin of the environment if there is one, else the environment itself."""
@@ -328,7 +329,11 @@ class Learning:
         world = compiled_world(self.env, self._space, env_seed, raw_first)
         return world or InterpretedWorld(self.env, self._space, env_seed, raw_first, self._advice)
 
-    def _kept(self) -> Partition:
+    def _copy(self, partition: Any) -> Any:
+        """Return a partition that shares nothing with this one."""
+        return copy_partition(partition)
+
+    def _kept(self) -> Any:
         """The partition that is kept, which nothing changes while it is read."""
         backup = self._backup if self._calling != threading.get_ident() else None
         return self._best if backup is None or self._keeps_best else backup.best
@@ -361,8 +366,8 @@ class Learning:
 
     def _state(self) -> State:
         """A copy of all that learning changes."""
-        trainee = copy_partition(self._trainee)
-        best = copy_partition(self._best) if self._keeps_best else trainee
+        trainee = self._copy(self._trainee)
+        best = self._copy(self._best) if self._keeps_best else trainee
         done = max(0, int(self._status["iteration"][0]))
         return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams(), self._played)
 

@@ -1,18 +1,19 @@
-"""SPAQL-R: one partition that learns from every step many times, by replay of what it has met.
+"""SPAQL-R: one partition of the states that learns from every step many times, by replay of what it has met.
 
-The partition is SPAQL's: it covers states and actions with balls, and it is refined where the visits are.  Here the
-actions are a fixed set, each a ball of its own from the start, and the balls of a state cell split together: a leaf
-cell c is a row of estimates Q(c, a), one for each action a.
+The partition is a tree of cells (see `spaql.bisection`), each with an estimate Q(c, a) for every action and a slope
+b(c).  A cell that has had `visits` visits is cut in two, across the axis along which they spread most, in the middle of
+their spread.
 
 A *transition* is (x, a, r, y), a state, the action taken there, the reward and the next state; the memory keeps the
-last of them.  Write c(x) for the leaf cell of x and V(x) = max_a Q(c(x), a).  Learning from transition t follows its
-episode for m steps, as long as it stays in the cell and repeats the action,
+last of them.  Learning from transition t follows its episode for m steps, as long as each next action is the one now
+thought best, and at most `steps`,
 
-    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m V(x_{t+m}),
-    update  Q(c(x_t), a_t) ← (1 - α) Q(c(x_t), a_t) + α G,
+    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m V(x_{t+m}),    V(x) = max_a Q(x, a),
+    update  Q(c, a) ← Q(c, a) + α δ,    b(c) ← b(c) + α δ z(x_t) / (1 + |z(x_t)|²),    δ = G - Q(x_t, a_t),
 
-where V is zero at a terminal state (and only there: an episode that is cut off has a future).  A greedy policy repeats
-its action until it leaves a cell, so this is its own return, and within a large cell a value does not look at itself.
+where c is the cell of x_t.  V is zero at a terminal state (and only there: an episode that is cut off has a future),
+and it is cut to what the rewards met so far allow, Σ γ^k r with the lowest and the highest r: without that, slopes can
+grow beyond all bounds.
 """
 
 import math
@@ -20,9 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import borrowed, either, entry, inlined, inner, records
-from spaql.loop import rollout
-from spaql.partition import ARMS, BALL, BITS, CELL, CELLS, NONE, Partition, digits, locate, split, update
+from spaql.bisection import Bisection, cut, first_best, leaf_below, leaves_of, place, rise, widest
+from spaql.compiling import borrowed, either, entry, inlined
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
 
@@ -34,14 +34,15 @@ class Replayer(NamedTuple):
     """The parameters of SPAQL-R, in the form compiled code takes."""
 
     gamma: float  # γ, the discount
-    alpha: float  # α, the learning rate
+    alpha: float  # α, the learning rate; 0 for SPAQL's, (H + 1)/(H + n)
     epsilon: float  # ε, the least share of random actions
     decay: float  # after how many samples the share of random actions has fallen to 1/e of its first value, 1
     replays: int  # transitions of the memory to learn from after each step, besides its own
-    visits: int  # of a cell until it splits
-    depth: int  # of the deepest cells
+    visits: int  # of a cell until it is cut; 0 for SPAQL's rule
     steps: int  # the greatest m
+    tilt: bool  # whether cells have slopes
     terminal: bool  # whether a terminal state has the value zero
+    reach: float  # Σ γ^k
 
 
 class Memory(NamedTuple):
@@ -49,16 +50,22 @@ class Memory(NamedTuple):
 
     x: np.ndarray  # states, in the standard space, one row per transition
     y: np.ndarray  # the next ones
-    action: np.ndarray  # the place of the action in `actions`
+    action: np.ndarray  # the place of the action among those to choose from
     reward: np.ndarray
     end: np.ndarray  # GOES_ON, CUT_OFF or TERMINAL
-    cell_x: np.ndarray  # a cell that holds x: the leaf, or one that has split since
+    cell_x: np.ndarray  # a cell that holds x: the leaf, or one that was cut since
     cell_y: np.ndarray
-    actions: np.ndarray  # the actions to choose from, in the standard space, one row per action
     counts: np.ndarray
+    rewards: np.ndarray  # the lowest and the highest so far, and zero
 
 
-KEPT = ("x", "y", "action", "reward", "end")  # of a memory: what a file needs; the cells are found again
+KEPT = (
+    "x",
+    "y",
+    "action",
+    "reward",
+    "end",
+)  # of a memory: what a file needs of a transition; the cells are found again
 
 
 class ReplayRun(NamedTuple):
@@ -66,13 +73,13 @@ class ReplayRun(NamedTuple):
 
     learner: Learner
     replayer: Replayer
-    p: Partition
+    tree: Bisection
     memory: Memory
     status: np.ndarray
     history: np.ndarray
 
 
-def new_memory(size: int, dimensions: int, actions: np.ndarray) -> Memory:
+def new_memory(size: int, dimensions: int) -> Memory:
     """Return a memory with room for so many transitions."""
     states = np.zeros((2, size, dimensions))
     cells = np.zeros((2, size), np.int32)
@@ -84,107 +91,23 @@ def new_memory(size: int, dimensions: int, actions: np.ndarray) -> Memory:
         np.zeros(size, np.int8),
         cells[0],
         cells[1],
-        actions,
         np.zeros(2, np.int64),
+        np.zeros(2),
     )
 
 
 def copy_memory(memory: Memory) -> Memory:
-    """Return a copy that shares nothing with the original but the actions, which never change."""
-    return Memory(*(array if array is memory.actions else array.copy() for array in memory))
+    """Return a copy that shares nothing with the original."""
+    return Memory(*(array.copy() for array in memory))
 
 
-def first_partition(dimensions: int, actions: np.ndarray, discrete: bool, q: float, ranks: np.ndarray) -> Partition:
-    """Return a partition of one cell with a ball for each action and the estimate `q`.
-
-    Of equal estimates the ball with the higher rank wins; a ball that splits hands its rank down.
-    """
-    count = len(actions)
-    balls, cells = records(count, BALL), records(1, CELL)
-    balls["next"] = [*range(1, count), NONE]
-    balls["q"], balls["rank"] = q, ranks
-    cells["children"] = cells["parent"] = NONE
-    cells["best"] = cells["own"] = np.argmax(ranks)
-    counts = np.array([count, 1, count, 0])
-    high = actions + 1.0 if discrete else actions.copy()
-    return Partition(balls, actions.copy(), high, cells, counts, tuple(range(dimensions)))
+def most_nodes(tree: Bisection, visits: int, steps: int) -> int:
+    """Return how many nodes there can be after so many steps more: a cut takes so many visits of its own."""
+    return int(tree.nodes[0]) + 2 * (steps // max(1, visits) + leaves_of(tree)) + 2
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Cells and balls
-
-
-# Compiled code counts references whenever it takes an array out of a tuple or a row out of an array, so the functions
-# that an update calls are handed the arrays, and the number of the row.
-
-
-@inlined
-def leaf_below(cells, axes, cell, states, at):
-    """The leaf cell that holds a state of the memory, looked for below a cell that holds it."""
-    children = cells[cell].children
-    shift = BITS - int(cells[cell].depth)
-    while children > NONE:
-        half = 0
-        for i in range(len(axes)):
-            half |= ((digits(states[at, i]) >> shift) & 1) << i
-        cell = children + half
-        children = cells[cell].children
-        shift -= 1
-    return cell
-
-
-@inlined
-def is_action(lows, ball, actions, a):
-    """Whether a ball is that of action number `a`."""
-    same = True
-    for i in range(actions.shape[1]):
-        same = same and lows[ball, i] == actions[a, i]
-    return same
-
-
-@inlined
-def ball_of(balls, lows, cells, cell, actions, a):
-    """The ball of a leaf cell for action number `a`."""
-    ball = cells[cell].first
-    while not is_action(lows, ball, actions, a):
-        ball = balls[ball].next
-    return ball
-
-
-@inner
-def visits_of(balls, cells, cell):
-    """How often a leaf cell was visited, which includes the visits it inherited."""
-    total = 0
-    ball = cells[cell].first
-    while ball > NONE:
-        total += balls[ball].visits
-        ball = balls[ball].next
-    return total
-
-
-@entry
-def refine(p, cell, discrete, rng):
-    """Split all balls of a leaf cell: each half of it has a ball for each action again.  Return the partition."""
-    ball = p.cells[cell].first
-    while ball > NONE:
-        after = p.balls[ball].next
-        p = split(p, ball, discrete, False, rng)
-        ball = after
-    return p
-
-
-@entry
-def refine_to(p, depth, discrete, rng):
-    """Split every cell down to a depth: a fixed grid.  Return the partition."""
-    for level in range(depth):
-        for cell in range(p.counts[CELLS]):
-            if p.cells[cell].depth == level:
-                p = refine(p, cell, discrete, rng)
-    return p
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Learning
+# Learning.  Compiled code counts references whenever it takes an array out of a tuple, so the arrays are borrowed.
 
 
 @inlined
@@ -194,91 +117,120 @@ def share_of_random(replayer, taken):
 
 
 @entry
-def choose_action(p, memory, replayer, cell, rng):
-    """The place of the next action: a random one with probability ε_t, else that of the cell's best ball."""
-    count = len(memory.actions)
+def choose_action(tree, memory, replayer, cell, rng):
+    """The place of the next action: a random one with probability ε_t, else the best of the cell."""
     if rng.random() < share_of_random(replayer, memory.counts[TAKEN]):
-        return int(rng.random() * count)
-    a = 0
-    while not is_action(p.low, p.cells[cell].best, memory.actions, a):
-        a += 1
-    return a
+        return int(rng.random() * len(tree.actions))
+    return int(tree.best[cell])
 
 
 @entry
 def remember(memory, x, a, reward, y, end, cell):
-    """Put a transition from a leaf cell into the memory."""
+    """Put a transition from a leaf into the memory; return its place there."""
     at = memory.counts[TAKEN] % len(memory.reward)
     memory.counts[TAKEN] += 1
-    for i in range(x.size):
-        memory.x[at, i], memory.y[at, i] = x[i], y[i]
+    for i in range(x.shape[1]):
+        memory.x[at, i], memory.y[at, i] = x[0, i], y[0, i]
     memory.action[at], memory.reward[at], memory.end[at] = a, reward, end
     memory.cell_x[at], memory.cell_y[at] = cell, 0
-
-
-@inlined
-def replayed_target(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest):
-    """G, what transition `at` of the memory says of its cell and action."""
-    a, total, discount, steps = action[at], reward[at], replayer.gamma, 1
-    after = leaf_below(cells, axes, cell_y[at], y, at)
-    cell_y[at] = after
-    while after == cell and steps < replayer.steps and at != newest and end[at] == GOES_ON:
-        following = at + 1 if at + 1 < len(reward) else 0
-        if action[following] != a:
-            break
-        at = following
-        total += discount * reward[at]
-        discount *= replayer.gamma
-        steps += 1
-        after = leaf_below(cells, axes, cell_y[at], y, at)
-        cell_y[at] = after
-    if end[at] == TERMINAL and replayer.terminal:
-        return total
-    return total + discount * balls[cells[after].best].q
+    memory.rewards[0], memory.rewards[1] = min(memory.rewards[0], reward), max(memory.rewards[1], reward)
+    return at
 
 
 @entry
-def learn_again(p, memory, replayer, rng):
+def count_visit(tree, replayer, x, cell, a):
+    """Count a visit to a leaf, which is cut when it has had enough of its own.
+
+    Cells inherit their visits.  By SPAQL's rule a cell of radius 2^-n has 4^n, and is halved across its widest side.
+    """
+    tree.visits[cell, a] += 1
+    axes, visits, depth = 0, 0, tree.depth[cell]
+    for i in range(x.shape[1]):
+        tree.least[cell, i] = min(tree.least[cell, i], x[0, i])
+        tree.most[cell, i] = max(tree.most[cell, i], x[0, i])
+        axes += tree.high[0, i] > 0.0
+    for b in range(tree.visits.shape[1]):
+        visits += tree.visits[cell, b]
+    halving = replayer.visits == 0
+    if visits < (4.0 ** (depth / axes) if halving else replayer.visits * (depth + 1)):
+        return
+    low, high = (tree.low, tree.high) if halving else (tree.least, tree.most)
+    across = widest(low, high, cell)
+    if across >= 0:
+        cut(tree, cell, across, (low[cell, across] + high[cell, across]) / 2.0, halving)
+
+
+@entry
+def learn_again(tree, memory, learner, replayer, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
     size, taken = len(memory.reward), memory.counts[TAKEN]
     newest, kept = (taken - 1) % size, min(taken, size)
-    balls, cells, lows, axes, halves = borrowed(p.balls), borrowed(p.cells), borrowed(p.low), p.axes, 2 ** len(p.axes)
+    child, axis, border, q, best = map_tree(tree)
+    slope, low, high, visits = borrowed(tree.slope), borrowed(tree.low), borrowed(tree.high), borrowed(tree.visits)
     x, y, cell_x, cell_y = borrowed(memory.x), borrowed(memory.y), borrowed(memory.cell_x), borrowed(memory.cell_y)
-    action, actions, reward = borrowed(memory.action), borrowed(memory.actions), borrowed(memory.reward)
-    end, alpha = borrowed(memory.end), replayer.alpha
-    for i in range(replayer.replays + 1):
-        at = newest if i == 0 else int(rng.random() * kept)
-        cell = leaf_below(cells, axes, cell_x[at], x, at)
+    action, reward, end = borrowed(memory.action), borrowed(memory.reward), borrowed(memory.end)
+    gamma, tilt = replayer.gamma, replayer.tilt
+    lowest, highest = replayer.reach * memory.rewards[0], replayer.reach * memory.rewards[1]
+    for n in range(replayer.replays + 1):
+        at = newest if n == 0 else int(rng.random() * kept)
+        cell = leaf_below(child, axis, border, cell_x[at], x, at)
         cell_x[at] = cell
-        ball = ball_of(balls, lows, cells, cell, actions, action[at])
-        target = replayed_target(balls, cells, axes, replayer, y, cell_y, action, reward, end, at, cell, newest)
-        update(balls, cells, halves, ball, (1.0 - alpha) * balls[ball].q + alpha * target)
+        last, total, discount = at, reward[at], gamma
+        for _ in range(1, replayer.steps):
+            if last == newest or end[last] != GOES_ON:
+                break
+            following = last + 1 if last + 1 < size else 0
+            there = leaf_below(child, axis, border, cell_x[following], x, following)
+            cell_x[following] = there
+            if action[following] != best[there]:
+                break
+            last = following
+            total += discount * reward[last]
+            discount *= gamma
+        if end[last] != TERMINAL or not replayer.terminal:
+            there = leaf_below(child, axis, border, cell_y[last], y, last)
+            cell_y[last] = there
+            value = q[there, best[there]]
+            if tilt:
+                value += rise(low, high, slope, there, y, last)
+                value = min(highest, max(lowest, value))
+            total += discount * value
+        a = action[at]
+        alpha = replayer.alpha
+        if alpha == 0.0:
+            alpha = (learner.H + 1.0) / (learner.H + visits[cell, a])
+        delta = total - q[cell, a]
+        if tilt:
+            delta -= rise(low, high, slope, cell, x, at)
+            square = 1.0
+            for i in range(x.shape[1]):
+                z = place(low, high, cell, x, at, i)
+                square += z * z
+            for i in range(x.shape[1]):
+                slope[cell, i] += alpha * delta * place(low, high, cell, x, at, i) / square
+        q[cell, a] += alpha * delta
+        if a == best[cell] or q[cell, a] >= q[cell, best[cell]]:
+            best[cell] = first_best(q, cell)
 
 
-@entry
-def count_visit(p, replayer, cell, actions, a, discrete, rng):
-    """Count a visit of a leaf cell, which splits when it has had `visits` of its own.  Return the partition."""
-    balls, cells = p.balls, p.cells
-    balls[ball_of(balls, p.low, cells, cell, actions, a)].visits += 1
-    depth = cells[cell].depth
-    # The balls of a cell inherit the visits of the one it is a half of, which split after `visits` times its depth + 1.
-    if depth < replayer.depth and visits_of(balls, cells, cell) >= replayer.visits * (depth + 1):
-        p = refine(p, cell, discrete, rng)
-    return p
+@inlined
+def map_tree(tree):
+    """The arrays that lead to a cell and to its best action."""
+    return borrowed(tree.child), borrowed(tree.axis), borrowed(tree.border), borrowed(tree.q), borrowed(tree.best)
 
 
 @either
-def train_again(world, state, start, p, learner, replayer, memory, rng, x, y, action):
-    """Play one episode, and learn after each of its steps; return the partition, the sum of rewards, the steps."""
+def train_again(world, state, start, tree, learner, replayer, memory, rng, x, y, action):
+    """Play one episode, and learn after each of its steps; return the sum of rewards and the number of steps."""
     total = 0.0
     h = 0
     end = GOES_ON
-    reset(world, state, start, x)
+    reset(world, state, start, x[0])
     while end == GOES_ON:
-        cell = locate(p.cells, p.axes, 0, x)
-        a = choose_action(p, memory, replayer, cell, rng)
-        action[:] = memory.actions[a]
-        reward, over = step(world, state, action, y)
+        cell = leaf_below(tree.child, tree.axis, tree.border, 0, x, 0)
+        a = choose_action(tree, memory, replayer, cell, rng)
+        action[:] = tree.actions[a]
+        reward, over = step(world, state, action, y[0])
         total += reward
         h += 1
         if over == ENDED:
@@ -286,10 +238,10 @@ def train_again(world, state, start, p, learner, replayer, memory, rng, x, y, ac
         elif over or h == learner.limit or memory.counts[TAKEN] + 1 == memory.counts[STOP]:
             end = CUT_OFF
         remember(memory, x, a, reward, y, end, cell)
-        p = count_visit(p, replayer, cell, memory.actions, a, learner.discrete, rng)
-        learn_again(p, memory, replayer, rng)
+        count_visit(tree, replayer, x, cell, a)
+        learn_again(tree, memory, learner, replayer, rng)
         x, y = y, x
-    return p, total, h
+    return total, h
 
 
 @either
@@ -298,32 +250,64 @@ def advance_again(world, starts, N, run, rng):
 
     The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
     """
-    learner, replayer, p, memory, status = run.learner, run.replayer, run.p, run.memory, run.status
-    state, x, y, action = room(world), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    learner, replayer, tree, memory, status = run.learner, run.replayer, run.tree, run.memory, run.status
+    dimensions = tree.low.shape[1]
+    state, action = room(world), np.empty(tree.actions.shape[1])
+    x, y = np.empty((1, dimensions)), np.empty((1, dimensions))
     for i in range(len(starts)):
         if status["episode"][0] == 0:
             status["tau"][0] = share_of_random(replayer, memory.counts[TAKEN])
-            p, total, steps = train_again(world, state, starts[i], p, learner, replayer, memory, rng, x, y, action)
+            total, steps = train_again(world, state, starts[i], tree, learner, replayer, memory, rng, x, y, action)
             status["steps"][0] = steps
             if N == 0:
                 status["total"][0] = total
         else:
-            total, steps = rollout(world, state, starts[i], p, learner, False, rng, x, action)
+            total, steps = follow(world, state, starts[i], tree, learner, x, action)
             status["total"][0] += total
             status["evaluation_steps"][0] += steps
         status["episode"][0] += 1
         if status["episode"][0] > N:
-            write_row(p, max(1, N), status, run.history)
-    return p
+            write_row(tree, max(1, N), status, run.history)
+
+
+@either
+def follow(world, state, start, tree, learner, x, action):
+    """Play one episode with the greedy policy; return the sum of rewards and the number of steps."""
+    total = 0.0
+    h = 0
+    over = False
+    reset(world, state, start, x[0])
+    while h < learner.limit and not over:
+        action[:] = tree.actions[tree.best[leaf_below(tree.child, tree.axis, tree.border, 0, x, 0)]]
+        reward, ended = step(world, state, action, x[0])
+        total += reward
+        h += 1
+        over = ended != 0
+    return total, h
+
+
+@either
+def follow_all(world, starts, tree, learner, central, rng, rewards, steps):
+    """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
+    state, x, action = room(world), np.empty((1, tree.low.shape[1])), np.empty(tree.actions.shape[1])
+    for i in range(len(starts)):
+        rewards[i], steps[i] = follow(world, state, starts[i], tree, learner, x, action)
 
 
 @entry
-def write_row(p, episodes, statuses, history):
+def act_again(tree, points, actions):
+    """Write the greedy policy's action at each of many points of the standard space."""
+    for i in range(len(points)):
+        actions[i] = tree.actions[tree.best[leaf_below(tree.child, tree.axis, tree.border, 0, points, i)]]
+
+
+@entry
+def write_row(tree, episodes, statuses, history):
     """End an iteration: write what it gave to the history."""
     status = statuses[0]
     row = history[status.iteration]
     row.rewards = row.evaluations = status.best = status.total / episodes
-    row.arms = row.trainee_arms = p.counts[ARMS]
+    row.arms = row.trainee_arms = (tree.nodes[0] + 1) // 2 * len(tree.actions)
     row.tau = status.tau
     row.steps = status.steps
     row.evaluation_steps = status.evaluation_steps

@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
+from spaql.bisection import ROWS, Bisection
 from spaql.checks import check_integer, shown
 from spaql.memory import with_room
 from spaql.partition import ARMS, NONE, Partition, copy, split
@@ -22,8 +23,8 @@ FORMAT, VERSION = "saved agent", 1
 RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 ARRAYS = {
-    *("status", "history", "memory_taken"),
-    *(f"{name}_{field}" for name in ("trainee", "best") for field in STORED),
+    *("status", "history", "memory_taken", "memory_rewards"),
+    *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *ROWS)),
     *(f"memory_{name}" for name in KEPT),
 }
 HEADER = {"algorithm", "env_id", "parameters", "rules", "seed", "env_seed", "streams"}
@@ -36,7 +37,7 @@ def write(path: str | os.PathLike, header: dict, state: State, learner: Learner)
     arrays = {"status": state.status, "history": state.history}
     partitions = {"trainee": state.trainee} | ({"best": state.best} if keeps_best(learner) else {})
     for name, partition in partitions.items():
-        arrays |= {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in STORED}
+        arrays |= partition_arrays(partition, name)
     if state.memory is not None:
         arrays |= memory_arrays(state.memory)
     archive.write(Path(path), header, arrays)
@@ -50,7 +51,16 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     found = str(header["algorithm"])[:40]
     if found != algorithm:
         raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
+    if algorithm == "SPAQLR" and "trainee_balls" in arrays:
+        raise ValueError(f"{path} holds an agent of the SPAQL-R before this one, whose partition was another: "
+                         "train it again, SPAQLR(...).learn(samples=...), and save it")  # fmt: skip
     return header, arrays
+
+
+def partition_arrays(partition: Partition | Bisection, name: str) -> dict[str, np.ndarray]:
+    """Return what a file keeps of a partition."""
+    fields = ROWS if isinstance(partition, Bisection) else STORED
+    return {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in fields}
 
 
 def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int) -> State:
@@ -63,8 +73,9 @@ def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int
     status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
     check_status(status, history, learner)
     played = check_integer("played", header.get("played", 0), at_least=-1)  # older files have none
-    check_history(history, status, int(best.counts[ARMS]), learner, again=played != 0)
-    remembered = None if new.memory is None else read_memory(arrays, new.memory, memory)
+    arms = best.q.size - best.nodes[0] // 2 * len(best.actions) if isinstance(best, Bisection) else best.counts[ARMS]
+    check_history(history, status, int(arms), learner, again=played != 0)
+    remembered = None if new.memory is None else read_memory(arrays, new.memory, memory, len(new.best.actions))
     if remembered is not None and remembered.counts[TAKEN] != history["steps"].sum():
         raise ValueError("its memory and its history have taken different numbers of samples")
     return State(trainee, best, status, history, header["streams"], played, remembered)
@@ -87,10 +98,10 @@ def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
     """Return what a file keeps of a memory."""
     kept = min(int(memory.counts[TAKEN]), len(memory.reward))
     arrays = {f"memory_{name}": getattr(memory, name)[:kept] for name in KEPT}
-    return arrays | {"memory_taken": memory.counts[[TAKEN]]}
+    return arrays | {"memory_taken": memory.counts[[TAKEN]], "memory_rewards": memory.rewards}
 
 
-def read_memory(arrays: dict, memory: Memory, size: int) -> Memory:
+def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory:
     """Return an empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
     taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
     kept = min(taken, size)
@@ -104,10 +115,13 @@ def read_memory(arrays: dict, memory: Memory, size: int) -> Memory:
             raise ValueError(f"its memory has a wrong {name}")
         into[:kept] = read
     inside = all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y))
-    known = np.all((memory.action >= 0) & (memory.action < len(memory.actions)))
+    known = np.all((memory.action >= 0) & (memory.action < actions))
+    rewards = check_array(arrays, "memory_rewards", float, 2)
+    bounded = memory.reward.min(initial=0.0) >= rewards[0] and memory.reward.max(initial=0.0) <= rewards[1]
+    known &= bounded and np.isfinite(rewards).all()
     if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
         raise ValueError("its memory holds what no learning gives")
-    memory.counts[TAKEN] = taken
+    memory.counts[TAKEN], memory.rewards[:] = taken, rewards
     return memory
 
 
@@ -123,13 +137,47 @@ def check_env_id(env_id: Any, path: str | os.PathLike) -> str:
     return env_id
 
 
-def read_partition(arrays: dict, name: str, like: Partition, discrete: bool) -> Partition:
+def read_tree(arrays: dict, name: str, like: Bisection) -> Bisection:
+    """Return a tree of cells of a saved agent, checked: compiled code follows its indices without looking."""
+    nodes = len(arrays[f"{name}_child"])
+    found = {}
+    for field in ROWS:
+        expected = getattr(like, field)
+        found[field] = check_array(arrays, f"{name}_{field}", expected.dtype, nodes)
+        if found[field].shape[1:] != expected.shape[1:]:
+            raise ValueError(f"its {name} partition belongs to another environment")
+    tree = Bisection(**found, nodes=np.array([nodes]), actions=like.actions)
+    cells = np.flatnonzero(tree.child != NONE)
+    children = tree.child[cells]
+    # Each cut has added two nodes, after those that were there.
+    whole = np.array_equal(np.sort(children), np.arange(1, nodes, 2)) and nodes % 2 == 1
+    axes = np.all((tree.axis >= 0) & (tree.axis < tree.low.shape[1]))
+    whole = whole and bool(np.all(children > cells) and axes and tree.depth[0] == 0)
+    for half in (children, children + 1) if whole else ():
+        whole = whole and np.array_equal(tree.depth[half], tree.depth[cells] + 1)
+    if not whole:
+        raise ValueError(f"its {name} partition does not hold together")
+    sound = np.isfinite(tree.q).all() and np.isfinite(tree.slope).all() and np.all(np.abs(tree.border) <= 1.0)
+    sound = sound and np.all((tree.low >= -1.0) & (tree.low <= tree.high) & (tree.high <= 1.0))
+    sound = sound and np.all((tree.visits >= 0) & (tree.visits <= MOST_VISITS))
+    empty = np.isposinf(tree.least) & np.isneginf(tree.most)
+    sound = sound and np.all(empty | ((tree.least >= -1.0) & (tree.least <= tree.most) & (tree.most <= 1.0)))
+    if not sound:
+        raise ValueError(f"its {name} partition has estimates, visits or boxes that no learning gives")
+    if not np.array_equal(tree.q.argmax(axis=1), tree.best):  # the first of equals
+        raise ValueError(f"its {name} partition does not know its best actions")
+    return tree
+
+
+def read_partition(arrays: dict, name: str, like: Any, discrete: bool) -> Any:
     """Return a partition of a saved agent, checked: compiled code follows its indices without looking.
 
     `like` is the partition the agent began with.  A partition is what splits made of that, one after the other, so the
     splits are found and made again: what comes out must be what was read, down to every index and bound.  The
     estimates, ranks and visits may be any numbers that learning can give.
     """
+    if isinstance(like, Bisection):
+        return read_tree(arrays, name, like)
     read = Partition(
         balls=check_array(arrays, f"{name}_balls", like.balls.dtype),
         low=check_array(arrays, f"{name}_low", like.low.dtype),

@@ -5,6 +5,7 @@ The paper describes it in its sections "Implementation" and "Setup".
 
 import math
 import numbers
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ class Space(NamedTuple):
 
     A bounded coordinate is shifted by `centre` and divided by `half`; an unbounded one (`half` infinite) goes through
     the paper's sigmoid with slope `slope` at the origin.  `actions` counts the actions of a Discrete space (0: a Box).
+
+    Where an angle is observed as cosine and sine, an agent that is told so sees the angle in the place of the cosine,
+    and zero in that of the sine.
     """
 
     centre: tuple[float, ...]  # tuples, not arrays: compiled code then knows their length
@@ -30,6 +34,10 @@ class Space(NamedTuple):
     action_centre: tuple[float, ...]
     action_half: tuple[float, ...]
     actions: int
+    sine: tuple[int, ...]  # of each cosine the place of its sine; else PLAIN, or SINE of the sines themselves
+
+
+PLAIN, SINE = -1, -2
 
 
 @either
@@ -40,24 +48,45 @@ def sigmoid(y, m):
 
 
 @either
+def turn(space, observation, x):
+    """Write the observation to `x`, with an angle in the place of its cosine and zero in that of its sine."""
+    for i in range(len(space.sine)):
+        j = space.sine[i]
+        if j == PLAIN:
+            x[i] = observation[i]
+        elif j >= 0:
+            angle = math.atan2(observation[j], observation[i])
+            x[i], x[j] = angle, 0.0
+
+
+@either
+def scaled(space, i, value):
+    """The coordinate of the standard space for a value of variable number `i`, clipped to its bounds."""
+    if space.half[i] < math.inf:
+        coordinate = (value - space.centre[i]) / space.half[i]
+    else:
+        coordinate = sigmoid(value, space.slope[i])
+    return min(1.0, max(-1.0, coordinate))
+
+
+@either
 def standardise(space, observation, x):
     """Write the observation's point of the standard space to `x`; what lies outside its bounds is clipped to them."""
+    turn(space, observation, x)
     for i in range(len(space.centre)):
-        if space.half[i] < math.inf:
-            x[i] = (observation[i] - space.centre[i]) / space.half[i]
-        else:
-            x[i] = sigmoid(observation[i], space.slope[i])
-        x[i] = min(1.0, max(-1.0, x[i]))
+        x[i] = scaled(space, i, x[i])
 
+
+CIRCLE = 0.01  # how far cosine and sine may be from the unit circle: some environments round them
 
 MAX_DIMENSIONS = 16  # a split makes up to 2^dimensions balls
 
 
-def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
+def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any = ()) -> Space:
     """Return the map to the standard space for any environment with Box observations and Box or Discrete actions.
 
     `bounds` are used instead of the environment's own where they are given: one pair (low, high) for every observation,
-    or a list with a pair or None for each.
+    or a list with a pair or None for each.  `angles` are the pairs of places of a cosine and its sine.
     """
     observed, acted = env.observation_space, env.action_space
     if not isinstance(observed, spaces.Box) or not np.issubdtype(observed.dtype, np.number):
@@ -104,8 +133,47 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None) -> Space:
     slope = np.array(np.broadcast_to(slope, low.shape))
     if not np.all(np.isfinite(slope)) or np.any(slope[~bounded] <= 0):
         raise ValueError(f"slopes of unbounded observations must be positive numbers, not {slopes}")
+    sine = np.full(low.size, PLAIN)
+    for cosine, its_sine in check_angles(angles, low.size):
+        sine[cosine], sine[its_sine] = its_sine, SINE
+        centre[[cosine, its_sine]], half[[cosine, its_sine]] = 0.0, (math.pi, 1.0)
     maps = [tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half)]
-    return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions)
+    return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions, tuple(map(int, sine)))
+
+
+def check_angles(angles: Any, count: int) -> list[list[int]]:
+    """Return the pairs of places of a cosine and its sine among so many observations, or say what is wrong with them.
+
+    Whether they are a circle is seen when the agent learns.
+    """
+    way_out = "give pairs of places in the observation, cosine first, as angles=[(0, 1)], or angles=[] for none"
+    try:
+        pairs = [[operator.index(place) for place in pair] for pair in angles]
+    except TypeError:
+        raise ValueError(f"angles must be pairs of whole numbers, not {angles!r}: {way_out}") from None
+    places = [place for pair in pairs for place in pair]
+    if any(len(pair) != 2 for pair in pairs) or not all(0 <= place < count for place in places):
+        raise ValueError(f"angles must be pairs of places from 0 to {count - 1}, not {angles!r}: {way_out}")
+    if len(set(places)) < len(places):
+        raise ValueError(f"angles must name each observation once, not {angles!r}: {way_out}")
+    return pairs
+
+
+def pairs_of(space: Space) -> list[list[int]]:
+    """Return the places of the cosine and the sine of each angle."""
+    return [[cosine, sine] for cosine, sine in enumerate(space.sine) if sine >= 0]
+
+
+def check_circles(angles: list[list[int]], observation: Any) -> None:
+    """Raise an error if an observation has no cosine and sine where there should be some."""
+    for cosine, sine in angles:
+        radius = math.hypot(observation[cosine], observation[sine])
+        if not abs(radius - 1.0) < CIRCLE:
+            raise ValueError(
+                f"angles names {cosine} and {sine}, whose squares should add up to 1 as those of cosine and sine do, "
+                f"and an observation has {observation[cosine]:g} and {observation[sine]:g} there: give angles=[...] "
+                "with other places, cosine first, or angles=[] for none"
+            )
 
 
 def check_width(what: str, low: FLOATS, high: FLOATS) -> None:

@@ -16,10 +16,16 @@ const spaqlExplorer = (() => {
   // -------------------------------------------------------------------------------------------------------------------
   // The policies: exact trees.  In a leaf, `left` is the number of its row.
 
+  // What the questions are about: where a policy has a sine for a cosine, the angle stands in the place of the cosine.
+  const asked = ({ sine }, observation) => (sine
+    ? observation.map((value, i) => (sine[i] >= 0 ? Math.atan2(observation[sine[i]], value) : value))
+    : observation);
+
   function find(policy, observation) {
+    const seen = asked(policy, observation);
     let node = 0;
     while (policy.feature[node] >= 0) {
-      const below = observation[policy.feature[node]] < policy.threshold[node];
+      const below = seen[policy.feature[node]] < policy.threshold[node];
       node = below ? policy.left[node] : policy.right[node];
     }
     return policy.left[node];
@@ -27,13 +33,15 @@ const spaqlExplorer = (() => {
 
   const act = (policy, observation) => policy.action[find(policy, observation)];
 
-  // The bounds of the cell that holds an observation, [lowest, highest] for each variable.
+  // The bounds of the cell that holds an observation, [lowest, highest] for each variable that the policy asks for.
   function cellBounds(system, policy, observation) {
-    const bounds = system.bounds.map((ends) => (ends ? [...ends] : [-Infinity, Infinity]));
+    const ends = policy.bounds || system.bounds;
+    const bounds = ends.map((pair) => (pair ? [...pair] : [-Infinity, Infinity]));
+    const seen = asked(policy, observation);
     let node = 0;
     while (policy.feature[node] >= 0) {
       const variable = policy.feature[node];
-      const below = observation[variable] < policy.threshold[node];
+      const below = seen[variable] < policy.threshold[node];
       bounds[variable][below ? 1 : 0] = policy.threshold[node];
       node = below ? policy.left[node] : policy.right[node];
     }
@@ -544,9 +552,11 @@ const spaqlExplorer = (() => {
       };
       add(pointed ? "State pointed at" : "State", stateInWords(system, where));
       cellBounds(system, policy, observation).forEach(([low, high], i) => {
+        const name = policy.asked ? policy.asked[i] : system.observed[i];
+        if (!name) return; // a sine, of which the angle says all
         const decimals = high - low < 0.1 ? 3 : 2;
-        add(`${system.observed[i]} in its cell`,
-          withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, system.units[i]));
+        const unit = policy.asked ? policy.units[i] : system.units[i];
+        add(`${name} in its cell`, withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, unit));
       });
       add(system.action, actionInWords(system, policy, row));
       if (policy.q[row] !== null) {

@@ -507,10 +507,12 @@ def further_of(jobs: Iterable[Job]) -> list[Job]:
 # The repaired algorithm, and what a user would pick today.  An iteration is a thousand samples (see `CHECKPOINT`),
 # after which the policy plays `evaluations` fresh episodes.
 
-# Variants that would be another one, or SPAQL-R itself: Pendulum never ends, and CartPole has two actions.
+# Variants that would be another one, or SPAQL-R itself: Pendulum never ends; CartPole has no angles and two actions.
 NO_CHANGE = {
     ("SPAQL-R, no end", "Pendulum-v1"),
     ("SPAQL-R, rung 2", "Pendulum-v1"),
+    ("SPAQL-R, no angles", "CartPole-v0"),
+    ("SPAQL-R, rung 7", "CartPole-v0"),
     ("SPAQL-R, five actions", "CartPole-v0"),
 }
 
@@ -522,7 +524,7 @@ NO_CHANGE = {
     {"agents": 2, "iterations": 3, "evaluations": 5, "fresh": 20},
 )
 def repaired_runs(
-    agents: int = 100, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
+    agents: int = 50, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return the agents of SPAQL-R."""
     return make_jobs(["SPAQL-R"], BOTH, [0], agents, iterations, evaluations, seed, fresh=fresh)
@@ -535,9 +537,9 @@ def repaired_runs(
     {"agents": 2, "iterations": 2, "evaluations": 5, "fresh": 20},
 )
 def variant_runs(
-    agents: int = 20, iterations: int = 40, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
+    agents: int = 10, iterations: int = 40, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
-    """Return SPAQL-R with one repair taken back, as a fixed grid, or with one repair more at a time."""
+    """Return SPAQL-R with one change taken back, or with one change more at a time."""
     cells = itertools.product((name for name in REPAIRED if name != "SPAQL-R"), BOTH)
     return [
         job

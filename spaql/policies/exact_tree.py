@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spaql.bisection import Bisection
 from spaql.partition import NONE
 from spaql.policies.tree import LEAF
-from spaql.spaces import Space, standardise
+from spaql.spaces import Space, scaled
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
@@ -18,14 +19,11 @@ def least_above(space: Space, axis: int, border: float) -> float:
     The map never decreases (the sigmoid, as far as the C library's exp does not), so bisection finds it: over the
     floats themselves, numbered in their order.
     """
-    observation, x = [0.0] * len(space.centre), [0.0] * len(space.centre)
     largest = int(np.array(np.finfo(float).max).view(np.int64))
     below, above = -largest, largest
     while above - below > 1:
         middle = (below + above) // 2
-        observation[axis] = float_of(middle)
-        standardise(space, observation, x)
-        if x[axis] >= border:
+        if scaled(space, axis, float_of(middle)) >= border:
             above = middle
         else:
             below = middle
@@ -50,26 +48,13 @@ def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Ha
     """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
 
     `children` holds the first child of every cell, of which `root` is the first.
-
-    Nodes are numbered by what they are, a leaf by its label and a question by variable, border and children: parts
-    that decide the same have the same number, wherever they are.
     """
     axes = range(len(space.centre))
-    numbers: dict[tuple, int] = {}
-    sizes: list[int] = []  # leaves of each node
-
-    def number(node: tuple, size: int) -> int:
-        if node not in numbers:
-            numbers[node] = len(sizes)
-            sizes.append(size)
-        return numbers[node]
-
-    def ask(axis: int, border: float, left: int, right: int) -> int:
-        return left if left == right else number((axis, border, left, right), sizes[left] + sizes[right])
+    numbered = Numbered()
 
     def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
         if children[cell] == NONE:
-            return number((labels[cell],), 1)
+            return numbered.leaf(labels[cell])
         halves = []
         for half in range(2 ** len(axes)):
             signs = (1 if half >> axis & 1 else -1 for axis in axes)
@@ -79,12 +64,52 @@ def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Ha
         # pairs of what differs in one axis only, up to the whole.
         trees = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
         for part, cuts in parts_of_cell(len(axes)):
-            options = (ask(axis, centre[axis], trees[lower], trees[upper]) for axis, lower, upper in cuts)
-            trees[part] = min(options, key=sizes.__getitem__)
+            options = (numbered.ask(axis, centre[axis], trees[lower], trees[upper]) for axis, lower, upper in cuts)
+            trees[part] = min(options, key=numbered.sizes.__getitem__)
         return trees[part]
 
     root = convert(root, (0.0,) * len(axes), 1.0)
-    return lay_out(space, {n: node for node, n in numbers.items()}, root)
+    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, root)
+
+
+def make_bisected(space: Space, cells: Bisection, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+    """Return the same of a tree of cells: its own questions, but for those whose answers make no difference."""
+    numbered = Numbered()
+    node_of: dict[int, int] = {}
+    for cell in reversed(range(len(cells.child))):  # the halves of a cell come after it
+        child = int(cells.child[cell])
+        if child == NONE:
+            node_of[cell] = numbered.leaf(labels[cell])
+        else:
+            halves = node_of[child], node_of[child + 1]
+            node_of[cell] = numbered.ask(int(cells.axis[cell]), float(cells.border[cell]), *halves)
+    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, node_of[0])
+
+
+class Numbered:
+    """Nodes, numbered by what they are, a leaf by its label and a question by variable, border and children.
+
+    Parts that decide the same have the same number, wherever they are.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple, int] = {}
+        self.sizes: list[int] = []  # leaves of each node
+
+    def number(self, node: tuple, size: int) -> int:
+        """Return the number of a node that has so many leaves."""
+        if node not in self.numbers:
+            self.numbers[node] = len(self.sizes)
+            self.sizes.append(size)
+        return self.numbers[node]
+
+    def leaf(self, label: Hashable) -> int:
+        """Return the number of a leaf."""
+        return self.number((label,), 1)
+
+    def ask(self, axis: int, border: float, left: int, right: int) -> int:
+        """Return the number of a question, or of its answers if both are the same."""
+        return left if left == right else self.number((axis, border, left, right), self.sizes[left] + self.sizes[right])
 
 
 @functools.cache

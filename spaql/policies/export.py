@@ -63,8 +63,8 @@ def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
 def describe_question(tree: Tree, node: int, sign: str, decimals: int = 2) -> str:
     """Return a node's question: variable, sign, threshold and unit."""
     names, feature = tree.variables, tree.feature[node]
-    unit = f" {names.units[feature]}" if names.units[feature] else ""
-    return f"{names.observed[feature]} {sign} {fixed(tree.threshold[node], decimals, names.space.half[feature])}{unit}"
+    unit = f" {names.asked_units[feature]}" if names.asked_units[feature] else ""
+    return f"{names.asked[feature]} {sign} {fixed(tree.threshold[node], decimals, names.space.half[feature])}{unit}"
 
 
 def export_text(tree: Tree, decimals: int = 2) -> str:

@@ -10,7 +10,7 @@ from spaql.checks import check_integer, check_seed
 from spaql.compiling import either
 from spaql.partition import central_action, draw_action
 from spaql.policies.tree import Tree, descend
-from spaql.spaces import Space, to_box
+from spaql.spaces import Space, to_box, turn
 from spaql.systems import (
     CompiledWorld,
     begin,
@@ -48,6 +48,7 @@ def play(world, starts, limit, tree, central, noise, rng, rewards, steps, seen):
                     observation[j] += noise[j] * rng.standard_normal()
             if len(seen):
                 seen[i, h] = observation
+            turn(world.space, observation, observation)
             leaf = descend(feature, threshold, left, right, observation)
             if central:
                 central_action(low, high, leaf, world.space, action)

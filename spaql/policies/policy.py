@@ -11,10 +11,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spaql.bisection import Bisection, leaf_below
 from spaql.checks import load
 from spaql.compiling import entry
 from spaql.partition import NONE, Partition, locate
-from spaql.policies.exact_tree import Branches, make_tree
+from spaql.policies.exact_tree import Branches, make_bisected, make_tree
 from spaql.policies.export import signed
 from spaql.policies.simplify import Simplified, simplify
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
@@ -32,17 +33,23 @@ class Policy:
     otherwise there.
     """
 
-    def __init__(self, partition: Partition, space: Space, env: gym.Env, horizon: int, h: int | None = None):
+    def __init__(self, partition: Any, space: Space, env: gym.Env, horizon: int, h: int | None = None):
         self.env = env
         self.h = h
         self.variables: Variables = variables_of(env, space)
         self._space = space
         self._root = h or 0
         self._horizon = horizon
-        self._balls, self._low, self._high, self._cells = partition[:4]  # a copy, without spare room
+        self._take(partition)
+
+    def _take(self, partition: Any) -> None:
+        """Keep a partition, a copy without spare room: its cells, and of each the best ball."""
+        balls, self._low, self._high, self._cells = partition[:4]
+        self._q, self._visits = balls["q"], balls["visits"]
+        self._best, self._depth = self._cells["best"], self._cells["depth"]
 
     def __repr__(self) -> str:
-        return f"Policy({len(self.cells().best)} cells of {', '.join(self.variables.observed)})"
+        return f"Policy({len(self.cells().best)} cells of {', '.join(filter(None, self.variables.asked))})"
 
     def cells(self) -> "Cells":
         """Return the leaf cells of the state space, each with its best ball, not joined."""
@@ -55,7 +62,7 @@ class Policy:
             if children == NONE:
                 low.append(corner)
                 high.append(corner + width)
-                best.append(self._cells["best"][cell])
+                best.append(self._best[cell])
                 continue
             for half in reversed(range(2**dimensions)):
                 upper = (half >> np.arange(dimensions)) & 1
@@ -71,12 +78,16 @@ class Policy:
 
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
         cells = np.empty(len(points), np.int64)
-        find_cells(self._cells, tuple(range(points.shape[1])), self._root, self._space, points, cells)
-        best = self._cells["best"][cells]
+        self._find(points, cells)
+        best = self._best[cells]
         centre = self._actions(self._intervals(deterministic=True))
-        frame = {"cell": cells, "depth": self._cells["depth"][cells]}
+        frame = {"cell": cells, "depth": self._depth[cells]}
         frame["action"] = np.array(next(v for k, v in centre.items() if k.startswith("centre")))[best]
-        return pd.DataFrame(frame | {name: self._balls[name][best] for name in ("q", "visits")})
+        return pd.DataFrame(frame | {"q": self._q[best], "visits": self._visits[best]})
+
+    def _find(self, points: np.ndarray, cells: np.ndarray) -> None:
+        """Write the leaf cell of each observation."""
+        find_cells(self._cells, tuple(range(points.shape[1])), self._root, self._space, points, cells)
 
     def table(self, merge: bool = True, deterministic: bool = False) -> "pd.DataFrame":
         """Return one row per state cell, in the system's own units.
@@ -91,12 +102,12 @@ class Policy:
         Returns
         -------
         frame
-            For each variable v of the observation the bounds `v_low` (which belongs to the cell) and `v_high` (which
-            does not, unless it is the end of the space).  For continuous actions `low`, `high` and `centre` of the
-            interval the policy draws from; for discrete ones `actions`, the numbers it draws from, and `centre`, all
-            in words in `label`.  `q` and `visits` are the best ball's Q(B) and n(B), which includes the visits it
-            inherited; of joined cells q is the mean by volume in the standard space, visits the sum over their balls,
-            and `cells` their number.  `frame.attrs["units"]` holds the units.
+            For each variable v that is observed (or an angle in the place of its cosine and sine) the bounds `v_low`,
+            which belongs to the cell, and `v_high`, which does not, unless it is the end of the space.  For continuous
+            actions `low`, `high` and `centre` of the interval the policy draws from; for discrete ones `actions`, the
+            numbers it draws from, and `centre`, all in words in `label`.  `q` and `visits` are the best ball's Q(B)
+            and n(B), which includes the visits it inherited; of joined cells q is the mean by volume in the standard
+            space, visits the sum over their balls, and `cells` their number.  `frame.attrs["units"]` holds the units.
         """
         pd = load("pandas", "paper")
 
@@ -106,17 +117,17 @@ class Policy:
         volume = np.prod(cells.high - cells.low, axis=1)
         first = np.array([group[0] for group in groups])
         frame: dict[str, Any] = {}
-        for i, name in enumerate(self.variables.observed):
+        names = {i: name for i, name in enumerate(self.variables.asked) if name}
+        for i, name in names.items():
             frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
             frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
         frame |= self._actions(intervals[first])
-        q = self._balls["q"][cells.best]
+        q = self._q[cells.best]
         frame["q"] = [np.average(q[group], weights=volume[group]) for group in groups]
-        frame["visits"] = [int(self._balls["visits"][np.unique(cells.best[group])].sum()) for group in groups]
+        frame["visits"] = [int(self._visits[np.unique(cells.best[group])].sum()) for group in groups]
         frame["cells"] = [len(group) for group in groups]
         result = pd.DataFrame(frame)
-        observed = zip(self.variables.observed, self.variables.units, strict=True)
-        units = {f"{name}_{end}": unit for name, unit in observed for end in ("low", "high")}
+        units = {f"{name}_{end}": self.variables.asked_units[i] for i, name in names.items() for end in ("low", "high")}
         result.attrs["units"] = units | dict.fromkeys(("low", "high", "centre"), self.variables.action_unit)
         return result
 
@@ -132,7 +143,7 @@ class Policy:
         deterministic
             Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
         """
-        intervals = self._intervals(deterministic)[self._cells["best"]]
+        intervals = self._intervals(deterministic)[self._best]
         branches, leaves = self._make_tree([interval.tobytes() for interval in intervals])
         actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
         at = branches.feature == LEAF
@@ -146,14 +157,12 @@ class Policy:
         """
         pd = load("pandas", "paper")
 
-        branches, cells = self._make_tree(list(range(len(self._cells))))
-        best = self._cells["best"][cells]
+        branches, cells = self._make_tree(list(range(len(self._best))))
+        best = self._best[cells]
         low, high = self._low[best, 0], self._high[best, 0]
         centre = self._intervals(deterministic=True)[best, 0, 0]
-        ball = self._balls[best]
-        return branches, pd.DataFrame(
-            {"low": low, "high": high, "centre": centre, "q": ball["q"], "visits": ball["visits"]}
-        )
+        columns = {"low": low, "high": high, "centre": centre, "q": self._q[best], "visits": self._visits[best]}
+        return branches, pd.DataFrame(columns)
 
     def simplify(self, **options: Any) -> Simplified:
         """Return the smallest tree found that keeps the policy's return; see `spaql.policies.simplify`."""
@@ -202,6 +211,40 @@ class Policy:
             return np.arctanh(standard) / self._space.slope[axis]
 
 
+class TreePolicy(Policy):
+    """The greedy policy of SPAQL-R: its cells are the leaves of a binary tree, and each has one action."""
+
+    def _take(self, partition: Bisection) -> None:
+        every = np.arange(len(partition.child))
+        self._tree, self._best, self._depth = partition, every, partition.depth
+        self._low = partition.actions[partition.best]
+        self._high = self._low + 1.0 if self._space.actions else self._low
+        self._q, self._visits = partition.q[every, partition.best], partition.visits[every, partition.best]
+
+    def cells(self) -> "Cells":
+        """Return the leaf cells of the state space, each with the place of its action, not joined."""
+        child, axis, border, low, high, best = *self._tree[:3], [], [], []
+        whole = np.ones(len(self._space.centre))
+        stack = [(0, -whole, whole)]
+        while stack:
+            cell, least, most = stack.pop()
+            if child[cell] == NONE:
+                low.append(least)
+                high.append(most)
+                best.append(cell)
+                continue
+            end, begin = most.copy(), least.copy()
+            end[axis[cell]] = begin[axis[cell]] = border[cell]
+            stack += [(child[cell] + 1, begin, most), (child[cell], least, end)]
+        return Cells(np.array(low), np.array(high), np.array(best))
+
+    def _find(self, points: np.ndarray, cells: np.ndarray) -> None:
+        find_leaves_of_cells(self._tree, self._space, points, cells)
+
+    def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+        return make_bisected(self._space, self._tree, labels)
+
+
 class Policies:
     """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
 
@@ -227,6 +270,15 @@ def find_cells(cells, axes, root, space, points, found):
     for i in range(len(points)):
         standardise(space, points[i], x)
         found[i] = locate(cells, axes, root, x)
+
+
+@entry
+def find_leaves_of_cells(tree, space, points, found):
+    """Write the leaf of a tree of cells for each observation."""
+    x = np.empty((1, points.shape[1]))
+    for i in range(len(points)):
+        standardise(space, points[i], x[0])
+        found[i] = leaf_below(tree.child, tree.axis, tree.border, 0, x, 0)
 
 
 class Cells(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 from spaql.checks import check_name
 from spaql.policies.export import walk
 from spaql.policies.tree import LEAF, NUMBERED, Tree
+from spaql.spaces import PLAIN, pairs_of
 
 DEEPEST = 90  # questions in a row: Python indents no more than 100 times
 
@@ -45,7 +46,10 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
 
     body = _body(tree, name, "if {variable} < {threshold}:", "else:", "", leaf, double)
     said = '"""' + "\n    ".join([*_head(tree, about), '"""'])
-    return "\n".join([f"def {name}({', '.join(tree.variables.observed)}):", f"    {said}", *body]) + "\n"
+    turned = [f"    {angle} = atan2({sine}, {cosine})" for angle, cosine, sine in _angles(tree)]
+    if turned:
+        turned = ["    from math import atan2", "", *turned]
+    return "\n".join([f"def {name}({', '.join(tree.variables.observed)}):", f"    {said}", *turned, *body]) + "\n"
 
 
 def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str = "double") -> str:
@@ -58,7 +62,8 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     precision
         "double", or "single": inputs, thresholds and actions are floats.  Every threshold is rounded up to the next
         float, so for inputs that are floats, as Gymnasium's are, both decide the same.  A double that is rounded on
-        its way in moves by at most 6e-8 of its size.
+        its way in moves by at most 6e-8 of its size, and an angle that is computed from cosine and sine by a few times
+        that.
 
     Returns
     -------
@@ -81,9 +86,14 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
         tree, name, "if ({variable} < {threshold}) {{", "}} else {{", "}}", leaf, single_c if single else double
     )
     # A variable the tree never asks for is no mistake: compilers need not warn of it.
-    unused = [f"    (void){variable};" for i, variable in enumerate(names.observed) if i not in tree.feature]
+    angles = _angles(tree)
+    used = {names.observed[i] for i in tree.feature if i != LEAF} | {sine for _, _, sine in angles}
+    unused = [f"    (void){variable};" for variable in names.observed if variable not in used]
+    turn = "atan2f" if single else "atan2"
+    turned = [f"    const {kind} {angle} = {turn}({sine}, {cosine});" for angle, cosine, sine in angles]
     head = ["/* " + "\n * ".join(_head(tree, about)).replace("*/", "* /"), " */"]
-    return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *unused, *body, "}"]) + "\n"
+    head += ["#include <math.h>", ""] if angles else []
+    return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *turned, *unused, *body, "}"]) + "\n"
 
 
 # Words of IEC 61131-3 that no variable may have, in any case of letters, of those that a system might use.
@@ -110,7 +120,8 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     """
     names = tree.variables
     outputs = names.actions if len(names.actions) > 1 else (name,)
-    words = [*names.observed, *outputs, *({name} - set(outputs))]
+    angles = _angles(tree)
+    words = [*names.observed, *(angle for angle, _, _ in angles), *outputs, *({name} - set(outputs))]
     if used := [word for word in words if word.lower() in RESERVED]:
         raise ValueError(f"{used[0]!r} is a word of Structured Text: give the variable another name")
     if len({word.lower() for word in words}) < len(words):
@@ -123,6 +134,9 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     body = _body(tree, name, "IF {variable} < {threshold} THEN", "ELSE", "END_IF;", leaf, structured)
     head = ["(* " + "\n   ".join(_head(tree, about)).replace("*)", "* )"), "*)"]
     inputs = ["VAR_INPUT", *(f"    {variable} : LREAL;" for variable in names.observed), "END_VAR"]
+    if angles:  # ATAN2 came with the third edition of the standard
+        body = [*(f"    {angle} := ATAN2({sine}, {cosine});" for angle, cosine, sine in angles), *body]
+        inputs += ["VAR", *(f"    {angle} : LREAL;" for angle, _, _ in angles), "END_VAR"]
     if len(outputs) == 1:
         lines = [*head, f"FUNCTION {name} : {kind}", *inputs, *body, "END_FUNCTION"]
     else:
@@ -148,7 +162,8 @@ _VARIABLE = {
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A control policy as a decision tree",
-    "description": "Node 0 is the root.  If an observation is below the threshold, `left` comes next, else `right`.",
+    "description": "Node 0 is the root.  If an observation is below the threshold, `left` comes next, else `right`.  "
+    "Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`, in radians.",
     "type": "object",
     "properties": {
         "format": {"const": "spaql tree"},
@@ -165,6 +180,7 @@ SCHEMA: dict[str, Any] = {
                         "type": "object",
                         "properties": {
                             "observation": {"type": "integer", "minimum": 0},
+                            "sine": {"type": "integer", "minimum": 0},
                             "threshold": {"type": "number"},
                             "left": {"type": "integer", "minimum": 1},
                             "right": {"type": "integer", "minimum": 1},
@@ -209,7 +225,12 @@ def export_json(tree: Tree, about: str = "") -> str:
         if tree.feature[node] == LEAF:
             nodes.append({"action": values})
         else:
-            question = {"observation": int(tree.feature[node]), "threshold": float(tree.threshold[node])}
+            question: dict[str, Any] = {
+                "observation": int(tree.feature[node]),
+                "threshold": float(tree.threshold[node]),
+            }
+            if (sine := names.space.sine[question["observation"]]) >= 0:
+                question["sine"] = sine
             nodes.append(question | {"left": int(tree.left[node]), "right": int(tree.right[node])})
     observations = [
         {"name": name, "unit": unit, "low": low, "high": high}
@@ -258,7 +279,7 @@ def _body(
         if place == "leaf":
             line = leaf([write(value) for value in values[node]])
         else:
-            variable = tree.variables.observed[tree.feature[node]]
+            variable = tree.variables.asked[tree.feature[node]]
             line = forms[place].format(variable=variable, threshold=write(float(tree.threshold[node])))
         if line:
             lines.append("    " * (depth + 1) + line)
@@ -269,7 +290,16 @@ def _ranges(tree: Tree) -> list[tuple[float | None, float | None]]:
     """Return the least and the greatest value of each observed variable, None where there is none."""
     space = tree.variables.space
     ends = zip(space.centre, space.half, strict=True)
-    return [(c - h, c + h) if math.isfinite(h) else (None, None) for c, h in ends]
+    ranges: list[tuple[float | None, float | None]] = []
+    ranges += [(c - h, c + h) if math.isfinite(h) else (None, None) for c, h in ends]
+    return [(-1.0, 1.0) if sine != PLAIN else ends for sine, ends in zip(space.sine, ranges, strict=True)]
+
+
+def _angles(tree: Tree) -> list[tuple[str, str, str]]:
+    """Return the names of the angles that a tree asks for, and of their cosines and sines."""
+    names = tree.variables
+    pairs = [(cosine, sine) for cosine, sine in pairs_of(names.space) if cosine in tree.feature]
+    return [(names.asked[cosine], names.observed[cosine], names.observed[sine]) for cosine, sine in pairs]
 
 
 def _head(tree: Tree, about: str) -> list[str]:

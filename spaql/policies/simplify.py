@@ -169,7 +169,8 @@ class Search:
         self.tree, self.env, self.starts, self.rng, self.horizon = tree, env, starts, rng, horizon
         self.between = between  # called between any two plays
         self.seen = self.play(tree, record=True).seen
-        self.spread = np.maximum(self.seen.std(axis=0), 1e-12)
+        self.spread = np.maximum(tree.turned(self.seen).std(axis=0), 1e-12)
+        self.asked = [i for i, name in enumerate(tree.variables.asked) if name]
 
     def play(self, tree: Tree, record: bool = False) -> Episodes:
         self.between()
@@ -235,8 +236,9 @@ class Search:
             else:
                 low[node] = np.clip(low[node] + 0.5 * rng.standard_normal(low.shape[1]), -1.0, 1.0)
         elif rng.random() < 0.2:
-            feature[node] = rng.integers(self.seen.shape[1])
-            threshold[node] = self.seen[rng.integers(len(self.seen)), feature[node]]
+            feature[node] = self.asked[rng.integers(len(self.asked))]
+            row = rng.integers(len(self.seen))
+            threshold[node] = tree.turned(self.seen[row : row + 1])[0, feature[node]]
         else:  # steps of all sizes
             step = self.spread[feature[node]] * 10.0 ** rng.uniform(-2, 0)
             threshold[node] += step * rng.standard_normal()
@@ -276,7 +278,7 @@ def fork(tree: Tree, search: Search) -> Tree:
     """Return a tree in which a random leaf has become a random question with two random actions."""
     rng, variables = search.rng, tree.variables
     leaf = rng.choice(np.flatnonzero(tree.feature == LEAF))
-    count, feature = len(tree.feature), rng.integers(search.seen.shape[1])
+    count, feature = len(tree.feature), search.asked[rng.integers(len(search.asked))]
     grown = {name: np.concatenate((getattr(tree, name), [LEAF, LEAF])) for name in ("feature", "left", "right")}
     grown["feature"][leaf], grown["left"][leaf], grown["right"][leaf] = feature, count, count + 1
     threshold = np.concatenate((tree.threshold, [0.0, 0.0]))
@@ -328,6 +330,7 @@ def grow(tree: Tree, seen: np.ndarray, leaves: int) -> list[Tree]:
     action that is Gini's impurity.  The list ends before `leaves` leaves if nothing is left to gain.
     """
     nodes = tree.apply(seen)
+    seen = tree.turned(seen)
     discrete = tree.variables.box is None
     actions = tree.low[nodes]
     labels = (actions == np.arange(len(tree.variables.choices))).astype(float) if discrete else actions

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from spaql.checks import check_name
 from spaql.compiling import entry, inlined
-from spaql.spaces import Space, to_box
-from spaql.systems import Variable, space_of, system_of
+from spaql.spaces import Space, pairs_of, to_box, turn
+from spaql.systems import System, Variable, space_of, system_of
 
 LEAF = -1
 
@@ -26,6 +26,8 @@ class Variables(NamedTuple):
     system: str  # the environment's id
     observed: tuple[str, ...]
     units: tuple[str, ...]
+    asked: tuple[str, ...]  # what is asked for in the place of each: itself, or the angle it is the cosine of
+    asked_units: tuple[str, ...]
     actions: tuple[str, ...]  # one name for each number of an action
     action_units: tuple[str, ...]
     choices: tuple[float, ...]  # the discrete actions in their unit, or their numbers; empty for continuous ones
@@ -69,6 +71,10 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
         if len(actions) != count:
             names = ", ".join(action.name for action in actions)
             raise ValueError(f"action of {system.name} names {names}; expected {count}, one for each number of it")
+    asked = list(observed)
+    for cosine, sine in pairs_of(space):
+        name = f"angle_{cosine}" if system is None else angle_name(system, observed[cosine].name, observed[sine].name)
+        asked[cosine], asked[sine] = Variable(check_name("an angle", name), unit="rad"), Variable("")
     choices = check_choices(told, space.actions, system.name if system else "the environment") if discrete else ()
     if discrete and not choices:
         choices, actions = tuple(float(start + i) for i in range(space.actions)), (Variable(NUMBERED),)
@@ -76,6 +82,8 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
         system=env.spec.id if env.spec else type(env.unwrapped).__name__,
         observed=tuple(variable.name for variable in observed),
         units=tuple(variable.unit for variable in observed),
+        asked=tuple(variable.name for variable in asked),
+        asked_units=tuple(variable.unit for variable in asked),
         actions=tuple(variable.name for variable in actions),
         action_units=tuple(variable.unit for variable in actions),
         choices=choices,
@@ -83,6 +91,12 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
         box=None if discrete else env.action_space,
         space=space,
     )
+
+
+def angle_name(system: System, cosine: str, sine: str) -> str:
+    """Return what a system calls an angle."""
+    known = {pair: name for name, pair in system.angles.items()}
+    return known.get((cosine, sine), f"angle_of_{cosine}")
 
 
 def check_choices(told: Any, count: int, whose: str) -> tuple[float, ...]:
@@ -116,7 +130,8 @@ class Tree(NamedTuple):
     Attributes
     ----------
     feature
-        The number of the variable a node asks for; -1 in a leaf.
+        The number of the variable a node asks for; -1 in a leaf.  That of a cosine asks for the angle, where the
+        agent sees one.
     threshold
         In the variable's own unit.  Below it the left child comes next, otherwise the right one.
     left, right
@@ -162,8 +177,14 @@ class Tree(NamedTuple):
         if np.isnan(points).any():
             raise ValueError("the observations contain NaN; expected numbers")
         nodes = np.empty(len(points), np.int64)
-        find_leaves(self.feature, self.threshold, self.left, self.right, points, nodes)
+        find_leaves(self.feature, self.threshold, self.left, self.right, self.variables.space, points, nodes)
         return nodes
+
+    def turned(self, observations: np.ndarray) -> np.ndarray:
+        """Return what the questions are about: rows of observations with angles in the places of their cosines."""
+        seen = np.empty_like(observations)
+        turn_all(self.variables.space, observations, seen)
+        return seen
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
@@ -178,7 +199,7 @@ class Tree(NamedTuple):
 
 @inlined
 def descend(feature, threshold, left, right, observation):
-    """The leaf an observation comes to."""
+    """The leaf that an observation comes to, with angles in the places of their cosines."""
     node = 0
     while feature[node] >= 0:
         node = left[node] if observation[feature[node]] < threshold[node] else right[node]
@@ -186,7 +207,16 @@ def descend(feature, threshold, left, right, observation):
 
 
 @entry
-def find_leaves(feature, threshold, left, right, points, nodes):
-    """Write the leaf of each point."""
+def find_leaves(feature, threshold, left, right, space, points, nodes):
+    """Write the leaf of each observation."""
+    seen = np.empty(points.shape[1])
     for i in range(len(points)):
-        nodes[i] = descend(feature, threshold, left, right, points[i])
+        turn(space, points[i], seen)
+        nodes[i] = descend(feature, threshold, left, right, seen)
+
+
+@entry
+def turn_all(space, points, seen):
+    """Write what trees ask for of each observation: angles in the places of their cosines."""
+    for i in range(len(points)):
+        turn(space, points[i], seen[i])

@@ -16,6 +16,7 @@ from spaql.systems import (  # they register themselves
 )
 from spaql.systems.environments import (
     ScaleReward,
+    angles_of,
     episode_limit,
     factory_called,
     horizon_of,
@@ -62,6 +63,7 @@ __all__ = [
     "Variable",
     "acrobot",
     "ambulance",
+    "angles_of",
     "begin",
     "cartpole",
     "check_shapes",

@@ -49,12 +49,24 @@ def factory_called(name: str) -> Callable[[], gym.Env] | None:
     return getattr(importlib.import_module(module), function, None)
 
 
-def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None) -> Space:
-    """Return the map of an environment to the standard space, with its system's slopes unless others are given."""
+def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None, angles: Any = ()) -> Space:
+    """Return the map of an environment to the standard space, with its system's slopes unless others are given.
+
+    Cosine and sine are not seen as angles unless they are named; None names the system's.
+    """
     if slopes is None:
         system = system_of(env)
         slopes = system.slopes if system and system.slopes is not None else 1.0
-    return make_space(env, slopes, bounds)
+    return make_space(env, slopes, bounds, angles_of(env) if angles is None else angles)
+
+
+def angles_of(env: gym.Env) -> list[list[int]]:
+    """Return the places of the cosines and sines of angles in what an environment of a registered system shows."""
+    system = system_of(env)
+    if system is None:
+        return []
+    names = [variable.name for variable in system.observed]
+    return [[names.index(part) for part in pair] for pair in system.angles.values()]
 
 
 def episode_limit(env: gym.Env) -> int | None:

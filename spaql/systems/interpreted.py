@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql.advice import Advice
 from spaql.checks import shown
-from spaql.spaces import FLOATS, Space, standardise, to_box
+from spaql.spaces import FLOATS, Space, check_circles, pairs_of, standardise, to_box
 from spaql.systems.worlds import ENDED, TIME_UP
 
 LARGEST = float(np.finfo(float).max)
@@ -31,6 +31,7 @@ class InterpretedWorld:
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
         reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
+        self.angles = pairs_of(space)
         self.action_space = env.action_space  # a chain of wrappers is asked once
 
     def call(self, function: Callable, *arguments: Any) -> Any:
@@ -91,6 +92,8 @@ class InterpretedWorld:
             if not low <= number <= high:  # nor is NaN
                 self._say_outside(observation, last)
                 break
+        if self.angles:
+            check_circles(self.angles, seen)
         if mapped:
             standardise(self.space, seen, x)
         else:

@@ -412,7 +412,9 @@ def test_what_many_observations_cost_is_said_before_training(count, said, caplog
     env.observation_space = spaces.Box(-1.0, 1.0, (count,))
     env.unwrapped.metadata = {}
     SPAQLR(env, seed=0)
-    assert ("a cell that splits makes 128 new ones, up to 0." in caplog.text) == said
+    assert ("cut across one of them at a time" in caplog.text) == said
+    SPAQL(env, xi=1, seed=0)
+    assert ("a cell that splits makes 128 new ones" in caplog.text) == said
 
 
 def test_the_systems_of_the_paper_are_no_single_state():

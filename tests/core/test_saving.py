@@ -151,7 +151,7 @@ def test_a_header_is_checked_as_the_constructor_checks(tmp_path):
         rewrite(path, {key: said for key, said in header.items() if key != name}, arrays)
         with pytest.raises(ValueError, match=f"agent.npz .* does not say {name}"):
             SPAQLR.load(path)
-    for wrong in ({"depths": (8, 8)}, {"replays": 10**9}, {"steps": 10**9}, {"horizon": 10**9}):
+    for wrong in ({"angles": [[0, 0]]}, {"replays": 10**9}, {"steps": 10**9}, {"horizon": 10**9}):
         with pytest.raises(ValueError, match=next(iter(wrong))) as refused:
             SPAQLR("CartPole-v0", **wrong)
         rewrite(path, header | {"parameters": header["parameters"] | wrong}, arrays)

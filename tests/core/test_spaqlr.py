@@ -8,8 +8,8 @@ import pytest
 from gymnasium import spaces
 
 from spaql import SPAQL, SPAQLR, archive
-from spaql.partition import copy
-from spaql.policies import export_text
+from spaql.bisection import copy
+from spaql.policies import export_python, export_text
 from spaql.replay import TAKEN
 from spaql.saving import FORMAT, VERSION
 from spaql.systems import make_env
@@ -23,46 +23,87 @@ IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"]
 # The algorithm as a reader of `spaql.replay` would write it first: dictionaries, lists, one step after the other
 
 
-class Naive:
-    """SPAQL-R with a dictionary of estimates; it shares with the package the order in which numbers are drawn."""
+class Cell:
+    """A leaf of the naive tree, or, once it has halves, a question."""
 
-    def __init__(self, agent, discount=0.99, alpha=0.1, epsilon=0.1, deepest=8, visits=0, memory=0, replays=0,
-                 steps=0, decay=0.0):  # fmt: skip
-        self.agent, self.gamma, self.alpha, self.epsilon, self.deepest = agent, discount, alpha, epsilon, deepest
+    def __init__(self, low, high, q, slope):
+        self.low, self.high, self.q, self.slope = low, high, q, slope
+        self.met, self.halves = [], None
+
+    def leaf(self, x):
+        if self.halves is None:
+            return self
+        axis, border, lower, upper = self.halves
+        return (upper if x[axis] >= border else lower).leaf(x)
+
+    def place(self, x):
+        """z(x)."""
+        ends = zip(x, self.low, self.high, strict=True)
+        return [max(-1.0, min(1.0, (2 * v - a - b) / (b - a))) if b > a else 0.0 for v, a, b in ends]
+
+    def rise(self, x):
+        return sum(b * z for b, z in zip(self.slope, self.place(x), strict=True))
+
+    def best(self):
+        return self.q.index(max(self.q))
+
+    def cut(self):
+        """Cut across the axis along which the visits spread most, in the middle of their spread."""
+        least, most = ([end(column) for column in zip(*self.met, strict=True)] for end in (min, max))
+        spread = [b - a for a, b in zip(least, most, strict=True)]
+        axis = spread.index(max(spread))
+        if spread[axis] < 1e-6:
+            return
+        border = (least[axis] + most[axis]) / 2
+        halves = []
+        for upper in (False, True):
+            low, high = list(least), list(most)
+            (low if upper else high)[axis] = border
+            middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+            # The value of the parent's plane at the middle of the half, which is not cut off beyond its box.
+            sides = list(zip(self.low, self.high, strict=True))
+            steps = [b - a for a, b in sides]
+            there = [(2 * m - a - b) / (b - a) if b > a else 0.0 for m, (a, b) in zip(middle, sides, strict=True)]
+            rise = sum(s * z for s, z in zip(self.slope, there, strict=True))
+            slope = [s * (b - a) / step if step > 0 else 0.0
+                     for s, a, b, step in zip(self.slope, low, high, steps, strict=True)]  # fmt: skip
+            halves.append(Cell(low, high, [q + rise for q in self.q], slope))
+        self.halves = (axis, border, *halves)
+
+
+class Naive:
+    """SPAQL-R with a tree of objects; it shares with the package the order in which numbers are drawn."""
+
+    def __init__(
+        self, agent, discount=0.995, alpha=0.1, epsilon=0.1, visits=0, memory=0, replays=0, steps=0, decay=0.0
+    ):
+        self.agent, self.gamma, self.alpha, self.epsilon = agent, discount, alpha, epsilon
         self.visits, self.memory, self.replays, self.steps, self.decay = visits, memory, replays, steps, decay
         self.rng = np.random.default_rng(agent.seed.spawn(3)[0])
         space = agent.env.action_space
         self.actions = list(range(space.n)) if isinstance(space, spaces.Discrete) else [[-2.0], [2.0]]
-        count = len(self.actions)
-        self.ranks = self.rng.random(count).tolist()
-        self.q = {(): [0.0] * count}  # of the leaf cells: a cell is the row of halves that leads to it
-        self.met = {(): 0}
-        self.transitions = []
-
-    def leaf(self, x):
-        """The halves of [-1, 1]^d that lead to the leaf cell of a state."""
-        cell, low, width = (), [-1.0] * len(x), 2.0
-        while cell not in self.q:
-            width /= 2
-            upper = tuple(v >= a + width for v, a in zip(x, low, strict=True))
-            low = [a + width * u for a, u in zip(low, upper, strict=True)]
-            cell = (*cell, upper)
-        return cell
-
-    def best(self, cell):
-        return max(range(len(self.actions)), key=lambda a: (self.q[cell][a], self.ranks[a]))
+        self.angle = "Pendulum" in str(agent.env)
+        dimensions = agent.env.observation_space.shape[0] - self.angle
+        self.root = Cell([-1.0] * dimensions, [1.0] * dimensions, [0.0] * len(self.actions), [0.0] * dimensions)
+        self.cells, self.transitions, self.rewards = 1, [], [0.0, 0.0]
 
     def target(self, i):
-        """G of transition i: follow the episode while it stays in the cell and repeats the action."""
-        x, a, total, y, end = self.transitions[i]
-        cell, power, m = self.leaf(x), self.gamma, 1
-        while self.leaf(y) == cell and m < self.steps and end == "" and i + 1 < len(self.transitions):
-            _, following, reward, after, its_end = self.transitions[i + 1]
-            if following != a:
+        """G of transition i: follow the episode while it does what is now thought best."""
+        _, _, total, y, end = self.transitions[i]
+        power = self.gamma
+        for _ in range(self.steps - 1):
+            if end or i + 1 == len(self.transitions):
+                break
+            x, a, reward, after, its_end = self.transitions[i + 1]
+            if a != self.root.leaf(x).best():
                 break
             i, y, end = i + 1, after, its_end
-            total, power, m = total + power * reward, power * self.gamma, m + 1
-        return total if end == "terminal" else total + power * max(self.q[self.leaf(y)])
+            total, power = total + power * reward, power * self.gamma
+        if end == "terminal":
+            return total
+        cell = self.root.leaf(y)
+        lowest, highest = (reward / (1 - self.gamma) for reward in self.rewards)
+        return total + power * min(highest, max(lowest, max(cell.q) + cell.rise(y)))
 
     def learn(self, episodes):
         """Return what each training episode gave, and the number of arms after it."""
@@ -71,8 +112,8 @@ class Naive:
             x = self.state(env.reset(seed=self.agent.env_seed if episode == 0 else None)[0])
             total, end = 0.0, ""
             while end == "":
-                cell = self.leaf(x)
-                a = self.best(cell)
+                cell = self.root.leaf(x)
+                a = cell.best()
                 if self.rng.random() < max(self.epsilon, math.exp(-self.taken() / self.decay)):
                     a = int(self.rng.random() * len(self.actions))
                 action = self.actions[a] if isinstance(self.actions[a], int) else np.array(self.actions[a], np.float32)
@@ -80,32 +121,31 @@ class Naive:
                 y, total = self.state(observation), total + float(reward)
                 end = "terminal" if terminated else "cut off" if truncated else ""
                 self.transitions.append((x, a, float(reward), y, end))
-                self.count(cell)
+                self.rewards = [min(self.rewards[0], float(reward)), max(self.rewards[1], float(reward))]
+                cell.met.append(x)
+                if len(cell.met) >= self.visits:
+                    cell.cut()
+                    self.cells += cell.halves is not None
                 self.update(len(self.transitions) - 1)
                 for _ in range(self.replays):
                     kept = min(self.taken(), self.memory)
                     at = int(self.rng.random() * kept)  # a place in the ring, which holds the newest of these
                     self.update(at + (self.taken() - 1 - at) // self.memory * self.memory)
                 x = y
-            found.append((total, len(self.q) * len(self.actions)))
+            found.append((total, self.cells * len(self.actions)))
         return found
 
     def taken(self):
         return len(self.transitions)
 
-    def count(self, cell):
-        self.met[cell] += 1
-        if self.met[cell] == self.visits and len(cell) < self.deepest:
-            q = self.q.pop(cell)
-            dimensions = len(self.transitions[0][0])
-            for half in range(2**dimensions):
-                child = (*cell, tuple(bool(half >> i & 1) for i in range(dimensions)))
-                self.q[child], self.met[child] = list(q), 0
-
     def update(self, i):
         x, a, *_ = self.transitions[i]
-        row = self.q[self.leaf(x)]
-        row[a] = (1.0 - self.alpha) * row[a] + self.alpha * self.target(i)
+        cell = self.root.leaf(x)
+        z = cell.place(x)
+        delta = self.target(i) - cell.q[a] - cell.rise(x)
+        cell.q[a] += self.alpha * delta
+        for axis in range(len(z)):
+            cell.slope[axis] += self.alpha * delta * z[axis] / (1 + sum(each**2 for each in z))
 
     def state(self, observation):
         """The observation in [-1, 1]^d: divided by its bound, or the sigmoid of slope 1 where it has none."""
@@ -116,6 +156,9 @@ class Naive:
             bounded = math.isfinite(b)
             mapped = (v - (a + b) / 2) / ((b - a) / 2) if bounded else 2.0 / (1.0 + math.exp(-2.0 * v)) - 1.0
             found.append(min(1.0, max(-1.0, mapped)))
+        if self.angle:
+            cosine, sine = observation[:2].tolist()
+            found = [math.atan2(sine, cosine) / math.pi, found[2]]
         return found
 
 
@@ -130,30 +173,42 @@ def test_the_package_learns_what_the_naive_version_learns(env_id):
     assert agent.history.rewards.tolist() == pytest.approx([total for total, _ in expected], abs=1e-9)
     assert agent.history.arms.tolist() == [arms for _, arms in expected]
     assert agent.history.arms[-1] > 10 * len(naive.actions)
-    found = agent.policy.find([observe(agent, x) for x, *_ in naive.transitions[-200:]])
-    wanted = [max(naive.q[naive.leaf(x)]) for x, *_ in naive.transitions[-200:]]
-    assert found.q.tolist() == pytest.approx(wanted, rel=1e-9)
+    last = [x for x, *_ in naive.transitions[-200:]]
+    points = np.array([[x[0], 0.0, x[1]] if naive.angle else x for x in last])  # the package leaves the sine's place
+    cells = [leaf_of(agent._best, point) for point in points]
+    for field, wanted in (
+        ("q", [naive.root.leaf(x).q for x in last]),
+        ("best", [naive.root.leaf(x).best() for x in last]),
+    ):
+        assert np.ravel(getattr(agent._best, field)[cells]) == pytest.approx(np.ravel(wanted), rel=1e-6)
 
 
-def observe(agent, x):
-    """The observation of a point of the standard space."""
-    return [agent.policy._unmap(i, np.array(v)) for i, v in enumerate(x)]
+def leaf_of(tree, point):
+    node = 0
+    while tree.child[node] >= 0:
+        node = tree.child[node] + (point[tree.axis[node]] >= tree.border[node])
+    return node
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The same agent, however it comes about
 
 
+def same_tree(agent, other):
+    return all(np.array_equal(a, b) for a, b in zip(copy(agent._best), copy(other._best), strict=True))
+
+
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("depths", [(0, 8), (1, 1)])
-def test_a_wrapped_environment_gives_the_compiled_bits(opaque, env_id, depths):
-    compiled = SPAQLR(env_id, seed=3, depths=depths, **SMALL).learn(5, 2)
-    interpreted = SPAQLR(opaque(env_id), seed=3, depths=depths, **SMALL).learn(5, 2)
+@pytest.mark.parametrize("changed", [{}, {"alpha": None, "visits": None, "tilt": False}])
+def test_a_wrapped_environment_gives_the_compiled_bits(opaque, env_id, changed):
+    given = SMALL | changed
+    compiled = SPAQLR(env_id, seed=3, **given).learn(5, 2)
+    interpreted = SPAQLR(opaque(env_id), seed=3, **given).learn(5, 2)
     assert compiled.compiled
     assert not interpreted.compiled
     assert np.array_equal(compiled.history, interpreted.history)
-    assert np.array_equal(copy(compiled._best).balls, copy(interpreted._best).balls)
+    assert same_tree(compiled, interpreted)
     assert np.array_equal(compiled.evaluate(3, seed=9), interpreted.evaluate(3, seed=9))
     assert np.array_equal(compiled.learn(samples=70).history, interpreted.learn(samples=70).history)
 
@@ -165,7 +220,7 @@ def test_learning_twice_is_learning_once_and_rollouts_only_report():
     # The rollouts draw nothing: in a point of the action space there is nothing to draw from.  Their starts are drawn.
     reported = SPAQLR("CartPole-v0", seed=0, env_seed=1, **SMALL).learn(1, evaluations=4)
     silent = SPAQLR("CartPole-v0", seed=0, env_seed=1, **SMALL).learn(1)
-    assert np.array_equal(copy(reported._best).balls, copy(silent._best).balls)
+    assert same_tree(reported, silent)
     assert reported.history.evaluation_steps[0] > silent.history.evaluation_steps[0] == 0
 
 
@@ -190,7 +245,7 @@ def test_a_saved_agent_goes_on_to_the_same_bits(tmp_path, env_id):
     again = SPAQLR.load(tmp_path / "agent.npz")
     assert again.parameters == agent.parameters
     assert np.array_equal(agent.learn(10, 1).history, again.learn(10, 1).history)
-    assert np.array_equal(copy(agent._best).balls, copy(again._best).balls)
+    assert same_tree(agent, again)
     with pytest.raises(ValueError, match=r"SPAQLR\.load"):
         SPAQL.load(tmp_path / "agent.npz")
 
@@ -215,8 +270,32 @@ def damage_end(arrays):
     arrays["memory_end"][3] = 7
 
 
-@pytest.mark.parametrize("damage", [damage_action, damage_state, damage_reward, damage_length, damage_end])
-def test_a_memory_that_no_learning_gives_is_refused(tmp_path, damage):
+def damage_extremes(arrays):
+    arrays["memory_rewards"][1] = 0.5
+
+
+def damage_child(arrays):
+    arrays["trainee_child"][0] = 3
+
+
+def damage_axis(arrays):
+    arrays["trainee_axis"][0] = 4
+
+
+def damage_slope(arrays):
+    arrays["trainee_slope"][0, 0] = np.inf
+
+
+def damage_best(arrays):
+    arrays["trainee_best"][-1] += 1
+
+
+DAMAGES = (damage_action, damage_state, damage_reward, damage_length, damage_end, damage_extremes, damage_child,
+           damage_axis, damage_slope, damage_best)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_no_learning_gives_is_refused(tmp_path, damage):
     path = tmp_path / "agent.npz"
     SPAQLR("CartPole-v0", seed=0, **SMALL | {"memory": 2000}).learn(samples=200).save(path)
     header, arrays = archive.read(path, FORMAT, VERSION)
@@ -224,6 +303,16 @@ def test_a_memory_that_no_learning_gives_is_refused(tmp_path, damage):
     damage(arrays)
     archive.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
     with pytest.raises(ValueError, match="not a sound saved agent"):
+        SPAQLR.load(path)
+
+
+def test_an_agent_of_the_version_before_is_refused_with_what_to_do(tmp_path):
+    path = tmp_path / "agent.npz"
+    SPAQLR("CartPole-v0", seed=0, **SMALL).learn(samples=50).save(path)
+    header, arrays = archive.read(path, FORMAT, VERSION)
+    before = {name: array for name, array in arrays.items() if not name.startswith("trainee")}
+    archive.write(path, header, before | {"trainee_balls": np.zeros(1)})
+    with pytest.raises(ValueError, match="train it again"):
         SPAQLR.load(path)
 
 
@@ -276,27 +365,92 @@ VALUES = [(True, True, 1.0), (True, False, 10.0), (False, True, 10.0)]  # of a r
 
 @pytest.mark.parametrize(("terminal", "honoured", "value"), VALUES)
 def test_a_terminal_state_is_worth_nothing_and_a_cut_off_one_its_value(terminal, honoured, value):
-    agent = SPAQLR(Corridor(1, terminal), seed=0, discount=0.9, depths=(0, 0), terminal=honoured).learn(60)
-    assert agent._best.balls["q"] == pytest.approx(value, rel=1e-3)
+    agent = SPAQLR(Corridor(1, terminal), seed=0, discount=0.9, terminal=honoured).learn(120)
+    assert agent._best.q[0] == pytest.approx(value, rel=1e-3)
 
 
 def test_following_the_episode_does_not_change_what_a_value_converges_to():
     for steps in (1, 20):
-        agent = SPAQLR(Corridor(10, False), seed=0, discount=0.9, depths=(0, 0), steps=steps).learn(60)
-        assert agent._best.balls["q"] == pytest.approx(10.0, rel=1e-3)
+        agent = SPAQLR(Corridor(10, False), seed=0, discount=0.9, steps=steps).learn(120)
+        assert agent._best.q[0] == pytest.approx(10.0, rel=1e-3)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Partition, actions, policies, parameters
 
 
-def test_a_fixed_grid_stays_as_it_is_and_a_partition_grows_with_its_visits():
-    grid = SPAQLR("CartPole-v0", seed=0, depths=(2, 2)).learn(samples=500)
-    assert grid.arms == 2 * 4**4
-    agent = SPAQLR("CartPole-v0", seed=0, depths=(0, 8), visits=50).learn(samples=49)
+def test_a_partition_grows_with_its_visits():
+    agent = SPAQLR("CartPole-v0", seed=0, visits=50).learn(samples=49)
     assert agent.arms == 2
-    assert agent.learn(samples=1).arms == 2 * 16
-    assert agent.learn(samples=2000).arms <= 2 * (1 + 15 * (2050 // 50))
+    assert agent.learn(samples=1).arms == 2 * 2
+    assert agent.learn(samples=2000).arms <= 2 * (1 + 2050 // 50)
+
+
+def test_values_stay_within_what_rewards_allow():
+    agent = SPAQLR("CartPole-v0", seed=0, alpha=0.5).learn(samples=5000)
+    assert np.abs(agent._best.q).max() < 300  # 100 is the most; without the bound they grow beyond all numbers
+
+
+class Wheel(gym.Env):
+    """Turn a wheel to the top; the angle is seen as sine and cosine, in this order."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.angle, self.steps = self.np_random.uniform(-3.0, 3.0), 0
+        return self.seen(), {}
+
+    def seen(self):
+        return np.array([0.3, math.sin(self.angle), math.cos(self.angle)])
+
+    def step(self, action):
+        self.angle += (-0.2, 0.2)[action]
+        self.steps += 1
+        return self.seen(), math.cos(self.angle), False, self.steps == 40, {}
+
+
+def test_angles_of_an_environment_of_ones_own():
+    agent = SPAQLR(Wheel(), seed=0, angles=[(2, 1)], horizon=40, decay=500.0, visits=20).learn(samples=4000)
+    tree = agent.policy.tree()
+    assert "angle_2 < " in export_text(tree)
+    assert set(tree.feature) <= {-1, 2}
+    angles = np.linspace(-3.0, 3.0, 601)
+    seen = np.stack((np.full(601, 0.3), np.sin(angles), np.cos(angles)), axis=1)
+    actions = agent.predict(seen)[0]
+    assert np.array_equal(tree.predict(seen)[0], actions)
+    clear = (np.abs(angles) > 0.5) & (np.abs(angles) < 2.5)
+    assert actions[clear].tolist() == (angles[clear] < 0).astype(int).tolist()
+    assert agent.parameters["angles"] == [[2, 1]]
+    scope = {}
+    exec(export_python(tree), scope)
+    assert [scope["policy"](*row) for row in seen.tolist()] == actions.tolist()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "angles", "message"),
+    [
+        ("Pendulum-v1", [(0, 3)], "places from 0 to 2"),
+        ("Pendulum-v1", [(0, -1)], "places from 0 to 2"),
+        ("Pendulum-v1", [(0, 1, 2)], "pairs of places"),
+        ("Pendulum-v1", 7, "pairs of whole numbers"),
+        ("Pendulum-v1", [(0.5, 1)], "pairs of whole numbers"),
+        ("Pendulum-v1", [(0, 0)], "each observation once"),
+        ("Acrobot-v1", [(0, 1), (1, 2)], "each observation once"),
+        ("Pendulum-v1", [(0, 2)], "squares should add up to 1"),
+        ("CartPole-v0", [(0, 1)], "squares should add up to 1"),
+    ],
+)
+def test_wrong_angles_are_refused_in_words(env_id, angles, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        SPAQLR(env_id, angles=angles)
+    assert "angles=[" in str(raised.value)
+
+
+def test_angles_that_are_none_are_refused_where_they_are_seen():
+    with pytest.raises(ValueError, match="squares should add up to 1"):
+        SPAQLR(Wheel(), seed=0, angles=[(0, 1)], horizon=40).learn(1)
 
 
 def test_continuous_actions_are_points_in_every_dimension():
@@ -351,8 +505,7 @@ def test_it_learns_both_systems_of_the_paper():
         ({"visits": 0}, "visits must be"),
         ({"steps": 0.5}, "steps must be"),
         ({"actions": 1}, "actions must be a whole number of at least 2"),
-        ({"depths": 3}, "depths must be two whole numbers"),
-        ({"depths": (3, 2)}, r"depths\[1\] must be a whole number of at least 3"),
+        ({"rules": "released"}, "leave `rules` out"),
     ],
 )
 def test_wrong_parameters_are_refused_in_words(given, message):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from spaql import SPAQLR
 from spaql.paper.baselines import by_hand, idle, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.extra_trees import fit, new_forest, predict
@@ -171,7 +172,8 @@ def test_the_settings_are_those_that_the_search_chose():
     for name in search.LISTS:
         own = [trial["settings"] for trial in trials if trial["algorithm"] == name]
         assert own == search.draw_settings(name)
-        assert search.chosen(trials, name) == BASELINES[name][1]
+        given = SPAQLR("CartPole-v0").parameters if name == "SPAQL-R" else BASELINES[name][1]
+        assert search.chosen(trials, name).items() <= given.items()
 
 
 @pytest.mark.parametrize("count", [0, 2])

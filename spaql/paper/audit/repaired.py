@@ -27,12 +27,16 @@ AHEAD = "SPAQL-R"
 RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above has
     "SPAQL, text": "SPAQL, the best of its agents",
     "SPAQL, last kept": "the last agent instead of the best",
-    "SPAQL-R, rung 1": "SPAQL-R's partition, actions and exploration",
+    "SPAQL-R, rung 1": "SPAQL-R's actions and exploration",
     "SPAQL-R, rung 2": "value zero at the end",
     "SPAQL-R, rung 3": "discount",
     "SPAQL-R, rung 4": "first estimate 0",
-    "SPAQL-R, no replay": "targets of several steps",
-    "SPAQL-R": "replay: SPAQL-R",
+    "SPAQL-R, rung 5": "constant learning rate",
+    "SPAQL-R, rung 6": "cells cut where the visits spread",
+    "SPAQL-R, rung 7": "angles",
+    "SPAQL-R, rung 8": "targets of several steps",
+    "SPAQL-R, no slopes": "replay",
+    "SPAQL-R": "slopes: SPAQL-R",
 }
 
 

@@ -26,7 +26,7 @@ from spaql.policies.play import evaluate, trajectories
 from spaql.policies.policy import Policy
 from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
-from spaql.spaces import to_box
+from spaql.spaces import PLAIN, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, possible_returns, solved_at, system_of, title
 
 SEED = 1000  # of the agents trained for the page, and of the episodes whose mean return it shows of them
@@ -292,7 +292,7 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     reward = item.reward
     if reward is None:
         reward = float(evaluate(tree, item.system, EPISODES, seed=SEED, horizon=steps_of(item.system)).mean())
-    return {
+    return angles_of(item.system, tree.variables) | {
         "system": item.system,
         "algorithm": item.algorithm,
         "made": item.made,
@@ -312,6 +312,18 @@ def describe_policy(item: Shown) -> dict[str, Any]:
         "q": [None if q is None else round(q, 4) for q in leaves["q"]],
         "visits": leaves["visits"].tolist(),
     }
+
+
+def angles_of(system: str, names: Variables) -> dict[str, Any]:
+    """Return what the page must know of a policy that asks for angles: names, units and bounds of what it asks for."""
+    known, sine = system_of(make_env(system)), names.space.sine
+    if known is None or set(sine) == {PLAIN}:
+        return {}
+    symbols = {variable.name: variable.symbol for variable in (*known.observed, *known.state)}
+    ends = zip(names.space.centre, names.space.half, strict=True)
+    bounds = [[c - h, c + h] if math.isfinite(h) else None for c, h in ends]
+    asked = [symbols.get(name, name) for name in names.asked]
+    return {"sine": list(sine), "asked": asked, "units": list(names.asked_units), "bounds": bounds}
 
 
 def as_actions(names: Variables, standard: np.ndarray) -> list:

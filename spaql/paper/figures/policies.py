@@ -104,7 +104,7 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
 
     A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
     """
-    place, symbols = place_nodes(tree), formulas(tree.variables.observed)
+    place, symbols = place_nodes(tree), formulas(tree.variables.asked)
     sideways = 1.2 * tree.leaves > WIDTH
     if sideways:
         place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)

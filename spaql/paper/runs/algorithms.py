@@ -55,7 +55,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "AQL": Algorithm(agent=AQL, xi=True),
     "SPAQL": Algorithm(agent=SPAQL, xi=True, chooses=True),
     "SPAQL-TS": Algorithm(agent=SPAQLTS, xi=True, chooses=True, check=check_reference),
-    **{name: Algorithm(agent=SPAQLR, settings=changed, by_samples=True) for name, changed in REPAIRED.items()},
+    **{
+        name: Algorithm(agent=SPAQLR, settings=changed, family="repaired", by_samples=True)
+        for name, changed in REPAIRED.items()
+    },
     "TRPO": TRPO_ROW._replace(seconds=0.9),
     "TRPO tuned": TRPO_ROW._replace(seconds=3.9),
     "SAC": SB3_ROW,

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from spaql.agent import Agent
+from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
-from spaql.partition import ARMS, BALLS, CELLS, SPLITS
+from spaql.paper.runs.repaired_settings import REPAIRED
+from spaql.partition import ARMS, BALLS, CELLS, SPLITS, Partition
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
 from spaql.policies.tree import Tree
@@ -30,6 +32,7 @@ from spaql.systems import make_env
 
 FAMILIES = {  # which version of the numbers each kind guards
     "agents": "spaql",
+    "repaired": "repaired",
     "policies": "policies",
     "trpo": "trpo",
     "textbook": "textbook",
@@ -79,7 +82,9 @@ def digest(arrays: Iterable[np.ndarray]) -> str:
 def agent_digest(agent: Agent) -> str:
     """Return a hash of all that an agent has learnt and would do: history, both partitions, fresh episodes, actions."""
     columns = [agent.history[name] for name in COLUMNS]
-    for p in (agent._trainee, agent._best):
+    if isinstance(agent._best, Bisection):
+        columns += [getattr(agent._copy(agent._best), name) for name in ROWS]
+    for p in (agent._trainee, agent._best) if isinstance(agent._best, Partition) else ():
         balls, cells = p.counts[BALLS], p.counts[CELLS]
         columns += [p.counts[[BALLS, CELLS, ARMS, SPLITS]].astype(np.int64), p.low[:balls], p.high[:balls]]
         columns += [p.balls[name][:balls] for name in ("q", "rank", "visits", "cell", "next")]
@@ -96,12 +101,25 @@ def agent_canaries() -> dict[str, Callable[[], str]]:
     def run(algorithm: str, system: str, change: str) -> str:
         return agent_digest(train_canary(algorithm, system, change))
 
-    def run_repaired(system: str) -> str:
-        return agent_digest(make_agent("SPAQL-R", system, 0.0, seed=1, visits=20, memory=2000).learn(ITERATIONS, N))
+    return {name: functools.partial(run, *canary) for name, canary in agents().items()}
 
-    found: dict[str, Callable[[], str]]
-    found = {name: functools.partial(run, *canary) for name, canary in agents().items()}
-    return found | {f"SPAQL-R, {system}": functools.partial(run_repaired, system) for system in SYSTEMS}
+
+def repaired_canaries() -> dict[str, Callable[[], str]]:
+    """Return the canaries of SPAQL-R and of its variants, and of its trees: functions that compute their digests."""
+
+    def run(name: str, system: str) -> str:
+        return agent_digest(make_agent(name, system, 0.0, seed=1, memory=2000).learn(ITERATIONS, N))
+
+    def run_policy(of: Callable[[Policy, str], str], system: str) -> str:
+        return of(make_agent("SPAQL-R", system, 0.0, seed=1).learn(ITERATIONS, N).policy, system)
+
+    cells = [("SPAQL-R", system) for system in (*SYSTEMS, "Acrobot-v1")]
+    cells += [(name, "Pendulum-v1") for name in REPAIRED if name != "SPAQL-R"]
+    found: dict[str, Callable[[], str]] = {f"{name}, {on}": functools.partial(run, name, on) for name, on in cells}
+    kinds = {"tree": tree_digest, "table": table_digest, "simplified": simplified_digest}
+    return found | {
+        f"{kind}, Pendulum-v1": functools.partial(run_policy, of, "Pendulum-v1") for kind, of in kinds.items()
+    }
 
 
 def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
@@ -192,8 +210,8 @@ def textbook_canaries() -> dict[str, Callable[[], str]]:
 
 def compute_canaries(kind: str, progress_bar: bool = True) -> dict[str, str]:
     """Return the digests of all canaries of a kind on this machine, one of `FAMILIES`."""
-    every = {"agents": agent_canaries, "policies": policy_canaries, "trpo": trpo_canaries}
-    found = (every | {"textbook": textbook_canaries})[kind]()
+    every = {"agents": agent_canaries, "repaired": repaired_canaries, "policies": policy_canaries}
+    found = (every | {"trpo": trpo_canaries, "textbook": textbook_canaries})[kind]()
     digests = {}
     with progress(len(found), f"canaries of {kind}", unit="run", shown=progress_bar) as bar:
         for name, run in found.items():

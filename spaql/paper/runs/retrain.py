@@ -67,7 +67,7 @@ def save_partition(path: Path, job: Job, agent: Agent) -> None:
     """Write the partition that an agent plays by; neither its history nor what it remembers."""
     path.parent.mkdir(parents=True, exist_ok=True)
     header = {"format": FORMAT, "version": VERSION, "job": job.named(), "provenance": provenance.provenance()}
-    archive.write(path, header, {f"best_{name}": np.asarray(getattr(agent._best, name)) for name in saving.STORED})
+    archive.write(path, header, saving.partition_arrays(agent._copy(agent._best), "best"))
 
 
 def load_partition(path: Path, job: Job) -> Agent:

@@ -1,0 +1,168 @@
+"""Cells of states in flat arrays: a binary tree whose leaves hold an estimate for each action.
+
+A leaf c, a *cell*, is a box of the standard space with an estimate Q(c, a) for each of a fixed set of actions, and a
+slope b(c) that all of them share.  With z(x) in [-1, 1]^d the place of a state among those visited in its cell,
+
+    Q(x, a) = Q(c, a) + b(c)·z(x).
+
+So the value changes within a cell and the best action does not: the greedy policy is a decision tree.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.compiling import entry, inlined
+
+NONE = -1  # no node
+NARROWEST = 2.0**-20  # what is visited of a cell must be wider than this for it to be cut
+
+
+class Bisection(NamedTuple):
+    """A tree of cells, in which node 0 is the root and both halves of a cell stand side by side.
+
+    The arrays have spare room; `nodes` says how many rows are in use.
+    """
+
+    child: np.ndarray  # the lower half of a cell, which the upper one follows; NONE for a leaf
+    axis: np.ndarray  # across which a cell was cut
+    border: np.ndarray  # where: a state on it belongs to the upper half
+    depth: np.ndarray  # cuts between the root and a cell
+    q: np.ndarray  # Q(c, a), one row per node
+    best: np.ndarray  # argmax Q(c, a), the first of equals
+    slope: np.ndarray  # b(c)
+    low: np.ndarray  # corners of the box in which z(x) is measured: what was visited of the cell before its last cut,
+    # or, where cells are halved, the cell itself
+    high: np.ndarray
+    visits: np.ndarray  # by action
+    least: np.ndarray  # corners of what is visited of the cell
+    most: np.ndarray
+    nodes: np.ndarray  # one number
+    actions: np.ndarray  # the actions to choose from, in the standard space, one row per action
+
+
+ROWS = Bisection._fields[:-2]  # the arrays that have a row for each node
+
+
+def first_cell(reach: np.ndarray, actions: np.ndarray, q: float) -> Bisection:
+    """Return a tree of one cell, which reaches so far on both sides of zero, with the estimate `q` for each action."""
+    count, box = len(actions), (1, len(reach))
+    return Bisection(
+        child=np.full(1, NONE, np.int32),
+        axis=np.zeros(1, np.int32),
+        border=np.zeros(1),
+        depth=np.zeros(1, np.int32),
+        q=np.full((1, count), q),
+        best=np.zeros(1, np.int32),
+        slope=np.zeros(box),
+        low=-reach.reshape(box),
+        high=reach.reshape(box),
+        visits=np.zeros((1, count), np.int64),
+        least=np.full(box, np.inf),
+        most=np.full(box, -np.inf),
+        nodes=np.ones(1, np.int64),
+        actions=actions,
+    )
+
+
+def with_nodes(tree: Bisection, rows: int) -> Bisection:
+    """Return a copy with room for so many nodes, or without the spare room beyond them."""
+    used = min(rows, int(tree.nodes[0]))
+    copied = {name: np.zeros((rows, *getattr(tree, name).shape[1:]), getattr(tree, name).dtype) for name in ROWS}
+    for name, array in copied.items():
+        array[:used] = getattr(tree, name)[:used]
+    return Bisection(**copied, nodes=tree.nodes.copy(), actions=tree.actions)
+
+
+def copy(tree: Bisection) -> Bisection:
+    """Return a copy that shares nothing with the original but the actions, and has no spare room."""
+    return with_nodes(tree, int(tree.nodes[0]))
+
+
+def leaves_of(tree: Bisection) -> int:
+    """Return the number of cells."""
+    return (int(tree.nodes[0]) + 1) // 2
+
+
+# These take the arrays and the number of a row: compiled code counts references to whatever it takes out of a tuple or
+# an array.
+
+
+@inlined
+def leaf_below(child, axis, border, node, states, at):
+    """The leaf that holds a state, looked for below a node that holds it."""
+    below = child[node]
+    while below > NONE:
+        node = below + 1 if states[at, axis[node]] >= border[node] else below
+        below = child[node]
+    return node
+
+
+@inlined
+def place(low, high, cell, states, at, i):
+    """z_i(x) of a state: nothing beyond what was visited is extrapolated."""
+    width = high[cell, i] - low[cell, i]
+    if width <= 0.0:
+        return 0.0
+    return min(1.0, max(-1.0, (2.0 * states[at, i] - low[cell, i] - high[cell, i]) / width))
+
+
+@inlined
+def rise(low, high, slope, cell, states, at):
+    """b(c)·z(x)."""
+    total = 0.0
+    for i in range(states.shape[1]):
+        total += slope[cell, i] * place(low, high, cell, states, at, i)
+    return total
+
+
+@inlined
+def first_best(q, cell):
+    """The best action of a cell, the first of equals."""
+    best = 0
+    for a in range(1, q.shape[1]):
+        if q[cell, a] > q[cell, best]:
+            best = a
+    return best
+
+
+@entry
+def cut(tree, cell, across, border, halving):
+    """Cut a leaf in two, which inherit its estimates, its slope and its visits; there must be room for them."""
+    first = tree.nodes[0]
+    tree.nodes[0] += 2
+    tree.child[cell], tree.axis[cell], tree.border[cell] = first, across, border
+    for half in range(first, first + 2):
+        tree.child[half] = NONE
+        tree.depth[half] = tree.depth[cell] + 1
+        shift = 0.0
+        for i in range(tree.low.shape[1]):
+            low, high = (
+                (tree.low[cell, i], tree.high[cell, i]) if halving else (tree.least[cell, i], tree.most[cell, i])
+            )
+            if i == across and half == first:
+                high = border
+            elif i == across:
+                low = border
+            tree.low[half, i], tree.high[half, i] = low, high
+            tree.least[half, i], tree.most[half, i] = np.inf, -np.inf
+            # The plane stays where it is, and is seen from the middle of another box.
+            width = tree.high[cell, i] - tree.low[cell, i]
+            tree.slope[half, i] = 0.0
+            if width > 0.0:
+                shift += tree.slope[cell, i] * (low + high - tree.low[cell, i] - tree.high[cell, i]) / width
+                tree.slope[half, i] = tree.slope[cell, i] * (high - low) / width
+        for a in range(tree.q.shape[1]):
+            tree.q[half, a] = tree.q[cell, a] + shift
+            tree.visits[half, a] = tree.visits[cell, a]
+        tree.best[half] = first_best(tree.q, half)
+
+
+@inlined
+def widest(low, high, cell):
+    """Across which axis a cell's box, or what is visited of it, is widest; no axis if it is a point."""
+    across, width = NONE, NARROWEST
+    for i in range(low.shape[1]):
+        if high[cell, i] - low[cell, i] > width:
+            across, width = i, high[cell, i] - low[cell, i]
+    return across
