@@ -20,7 +20,7 @@ from spaql.systems.twins import check_twin
 class Chain:
     """States -1 and 1 on a line.  Action 1 leads to the other one, from where it ends the episode; action 0 stays."""
 
-    space = Space((0.0,), (1.0,), (0.0,), (0.0,), (1.0,), 2)
+    space = Space((0.0,), (1.0,), (0.0,), (0.0,), (1.0,), 2, (-1,))
 
     def room(self):
         return np.empty(1)
