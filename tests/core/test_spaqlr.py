@@ -412,7 +412,8 @@ class Wheel(gym.Env):
 
 
 def test_angles_of_an_environment_of_ones_own():
-    agent = SPAQLR(Wheel(), seed=0, angles=[(2, 1)], horizon=40, decay=500.0, visits=20).learn(samples=4000)
+    agent = SPAQLR(Wheel(), seed=0, angles=[(2, 1)], horizon=40, decay=500.0, visits=20, discount=0.9)
+    agent.learn(samples=4000)
     tree = agent.policy.tree()
     assert "angle_2 < " in export_text(tree)
     assert set(tree.feature) <= {-1, 2}

@@ -584,7 +584,7 @@ def data():
 def rebuilt(policy):
     """A tree of the page's data as Python plays it."""
     env = make_env(policy["system"])
-    names = variables_of(env)
+    names = variables_of(env, space_of(env, angles=None if "sine" in policy else ()))
     feature, left, right = (np.array(policy[name]) for name in ("feature", "left", "right"))
     scale = 1.0 if names.box is None else float(names.box.high[0])
     low = np.zeros((len(feature), 1))
