@@ -314,6 +314,8 @@ def six() -> dict[str, str]:
         place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
         found[f"six.{place}.{key_of(row['algorithm'])}"] = number(row["mean"], 1)
         found[f"six.agents.{key_of(row['algorithm'])}"] = str(row["agents"])
+    for name, wall in agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm").wall:
+        found[f"six.minutes.{key_of(name)}"] = number(wall.median() / 60, 1)
     compared = leads(everything)
     for samples, here in compared.groupby("samples"):
         found[f"six.behind.{samples}"] = str((here.ours < here.theirs).sum())
