@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spaql import SPAQLR
-from spaql.paper.baselines import by_hand, idle, limit, search
+from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.extra_trees import fit, new_forest, predict
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
@@ -14,7 +14,6 @@ from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, value
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
-from spaql.systems.twins import check_twin
 
 
 class Chain:
@@ -174,8 +173,3 @@ def test_the_settings_are_those_that_the_search_chose():
         assert own == search.draw_settings(name)
         given = SPAQLR("CartPole-v0").parameters if name == "SPAQL-R" else BASELINES[name][1]
         assert search.chosen(trials, name).items() <= given.items()
-
-
-@pytest.mark.parametrize("count", [0, 2])
-def test_idle_variables_change_nothing_but_what_is_seen(count):
-    check_twin(idle.id_of(count), steps=300)

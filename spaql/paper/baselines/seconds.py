@@ -49,18 +49,15 @@ def measure_ours(job: Job, level: float, most: int) -> tuple[int, float, bool]:
         learn = lambda: agent.learn(samples=apart)  # noqa: E731
         return with_checkpoints(learn, lambda at: agent.evaluate(EPISODES, seed=at).mean(), level, most, apart)
     made, settings = BASELINES[job.algorithm]
-    baseline = made(job.system, seeds(job)[0], **settings | dict(job.parameters))
+    baseline = made(job.system, seeds(job)[0], **settings)
     apart = BATCH if job.algorithm == "Fitted Q" else CHECKPOINT
     return with_checkpoints(
         lambda: baseline.learn(apart), lambda at: baseline.evaluate(EPISODES, at).mean(), level, most, apart
     )
 
 
-def measure_network(job: Job, level: float, most: int, like: str = "") -> tuple[int, float, bool]:
-    """Measure an agent of Stable-Baselines3, with the settings of a system that the zoo has (`like`).
-
-    It is stopped as soon as the level is reached.
-    """
+def measure_network(job: Job, level: float, most: int) -> tuple[int, float, bool]:
+    """Measure an agent of Stable-Baselines3, which is stopped as soon as the level is reached."""
     from spaql.paper.runs.sb3 import Checkpoints, make_sb3
 
     class Clock(Checkpoints):
@@ -72,7 +69,7 @@ def measure_network(job: Job, level: float, most: int, like: str = "") -> tuple[
             self.looking += time.process_time() - before
             return not self.means or self.means[-1] < level
 
-    agent, looks = make_sb3(job, like), Clock(job, np.arange(job.iterations))
+    agent, looks = make_sb3(job), Clock(job, np.arange(job.iterations))
     before = time.process_time()
     agent.learn(most, callback=looks)
     seconds = time.process_time() - before - looks.looking

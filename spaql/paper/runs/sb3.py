@@ -67,9 +67,9 @@ def schedule(setting: Any) -> Any:
     return lambda remaining: remaining * first
 
 
-def make_sb3(job: Job, like: str = "") -> BaseAlgorithm:
-    """Return an untrained agent with the zoo's settings for its system, or for another one that it is like."""
-    settings = {name: schedule(setting) for name, setting in SETTINGS[job.algorithm][like or job.system].items()}
+def make_sb3(job: Job) -> BaseAlgorithm:
+    """Return an untrained agent with the zoo's settings for its system."""
+    settings = {name: schedule(setting) for name, setting in SETTINGS[job.algorithm][job.system].items()}
     env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
     env = CompiledVecEnv(job.system, settings.pop("n_envs", 1), env_seed)
     torch.set_num_threads(1)
