@@ -34,8 +34,10 @@ class WithDummies(gym.Env):
         self.action_space = self.pendulum.action_space
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
-        shown, info = self.pendulum.reset(seed=seed, options=options)
-        self.dummies = np.floor(MODULUS * self.pendulum.np_random.random(self.count))
+        super().reset(seed=seed)
+        self.pendulum.np_random = self.np_random
+        shown, info = self.pendulum.reset(options=options)
+        self.dummies = np.floor(MODULUS * self.np_random.random(self.count))
         return self.with_dummies(shown), info
 
     def step(self, u: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
