@@ -20,7 +20,7 @@ function markWide() {
   for (const box of document.querySelectorAll(".bd-article .pst-scrollable-table-container, .bd-article figure:has(img.dense)")) {
     const wide = box.scrollWidth > box.clientWidth + 4;
     box.classList.toggle("wide", wide);
-    for (const around of [box, box.closest(".cell_output")]) around?.classList.toggle("fits", !wide);
+    for (const around of [box, box.closest(".cell_output"), box.closest("details")]) around?.classList.toggle("fits", !wide);
   }
 }
 
@@ -71,8 +71,9 @@ function fitFormulas() {
   }
 }
 
-for (const occasion of ["load", "resize"]) {
-  for (const fit of [markWide, keepNames]) addEventListener(occasion, fit);
+for (const fit of [markWide, keepNames]) {
+  for (const occasion of ["load", "resize"]) addEventListener(occasion, fit);
+  addEventListener("toggle", fit, true);  // of a fold, whose event does not rise
 }
 addEventListener("load", markGroups);
 addEventListener("load", () => window.MathJax?.startup?.promise?.then(fitFormulas));
