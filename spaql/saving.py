@@ -258,13 +258,22 @@ def knows_its_best(p: Partition) -> bool:
             named[i] = above
     best = np.array(named)
 
-    def alike(found: np.ndarray, expected: np.ndarray) -> bool:
+    home = np.full(len(q), NONE, np.int64)  # the cell on which a ball hangs
+    home[ball] = cell
+
+    def alike(found: np.ndarray, expected: np.ndarray, inherited: bool) -> bool:
         """Equal balls are as good as each other: which of them is named depends on the order of what happened."""
         if not np.all((found >= NONE) & (found < len(q))) or not np.array_equal(found == NONE, expected == NONE):
             return False
+        for i in np.flatnonzero(found != expected).tolist():
+            at = i
+            while inherited and at not in (NONE, home[found[i]]):
+                at = parents[at]
+            if at == NONE or at != home[found[i]]:
+                return False
         return np.array_equal(q[found], q[expected]) and np.array_equal(rank[found], rank[expected])
 
-    return alike(p.cells["own"], own) and alike(p.cells["best"], best)
+    return alike(p.cells["own"], own, inherited=False) and alike(p.cells["best"], best, inherited=True)
 
 
 def check_status(status: np.ndarray, history: np.ndarray, learner: Learner) -> None:
