@@ -117,8 +117,10 @@ def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory
     inside = all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y))
     known = np.all((memory.action >= 0) & (memory.action < actions))
     rewards = check_array(arrays, "memory_rewards", float, 2)
-    bounded = memory.reward.min(initial=0.0) >= rewards[0] and memory.reward.max(initial=0.0) <= rewards[1]
-    known &= bounded and np.isfinite(rewards).all()
+    met = memory.reward.min(initial=0.0), memory.reward.max(initial=0.0)
+    forgot = taken > kept  # whatever rewards there were before
+    known &= bool(np.isfinite(rewards).all() and rewards[0] <= met[0] and met[1] <= rewards[1])
+    known &= forgot or tuple(rewards) == met
     if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
         raise ValueError("its memory holds what no learning gives")
     memory.counts[TAKEN], memory.rewards[:] = taken, rewards
