@@ -12,11 +12,12 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from spaql.paper.audit import dimensions
-from spaql.paper.book import home, icons
+from spaql.paper.book import home, icons, pages
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.book.measure import words_of
 from spaql.paper.book.search import Section, sections_of, write_search
 from spaql.paper.book.sphinx import bind_text, bound, link_repository
+from spaql.paper.runs.provenance import NUMERICS
 from spaql.paper.tables import download, nodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.table import is_numeric
 from spaql.policies.rescore import rescore, search_episodes
@@ -202,3 +203,10 @@ def test_dummies_are_observations_that_say_nothing_and_the_table_has_them_all():
     frame = dimensions.load_dimensions()
     assert frame.groupby("observations").size().to_dict() == {3 + k: dimensions.AGENTS for k in dimensions.DUMMIES}
     assert (frame["return"] >= dimensions.LEVEL)[frame.samples < dimensions.LOOKS[-1]].all()
+
+
+def test_every_family_of_numbers_can_be_attested(monkeypatch):
+    found = {"platform": "x", "sampled": 1, "same_bits": 1, "verdict": "the same bits"}
+    entry = {"date": "", "commit": "", "machine": "", "families": dict.fromkeys(NUMERICS.keys() - {"policies"}, found)}
+    monkeypatch.setattr(pages, "load_attestations", lambda store: [entry])
+    assert len(pages.attestations_table().frame) == len(entry["families"])

@@ -231,7 +231,7 @@ def versions_table() -> Table:
 
 def attestations_table() -> Table:
     """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
-    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "trpo": "TRPO", "textbook": "the textbook"}
+    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "repaired": "SPAQL-R", "trpo": "TRPO", "textbook": "the textbook"}
     rows = [
         {
             "date": entry["date"],
