@@ -559,12 +559,18 @@ def sb3_runs(
     agents: int = 20, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return SAC, DQN and PPO for as many samples as rl-baselines3-zoo gives them, or fewer; none if `agents` is 0."""
+    return network_jobs(BOTH, agents, iterations, evaluations, seed, fresh)
+
+
+def network_jobs(
+    systems: Iterable[str], agents: int, iterations: int, evaluations: int, seed: int, fresh: int
+) -> list[Job]:
+    """Return Stable-Baselines3's agents on some systems."""
     jobs = []
     for (name, system), samples in SB3_SAMPLES.items() if agents else ():
-        if system not in BOTH:
-            continue
-        most = min(samples // CHECKPOINT, iterations)
-        jobs += make_jobs([name], [system], [0], agents, most, evaluations, seed, fresh=fresh)
+        if system in systems:
+            most = min(samples // CHECKPOINT, iterations)
+            jobs += make_jobs([name], [system], [0], agents, most, evaluations, seed, fresh=fresh)
     return jobs
 
 
@@ -634,6 +640,19 @@ def other_runs(
             if several:
                 jobs += make_jobs([name], [system], [0], several, batches, 1, seed, fresh=fresh)
     return jobs
+
+
+@declare(
+    "networks",
+    "SAC, PPO and DQN on other systems",
+    {"agents": 0},
+    {"agents": 0},
+)
+def network_runs(
+    agents: int = 5, iterations: int = 100, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+) -> list[Job]:
+    """Return SAC, DQN and PPO on systems that the paper does not have; none if `agents` is 0."""
+    return network_jobs(OTHER_SYSTEMS, agents, iterations, evaluations, seed, fresh)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
