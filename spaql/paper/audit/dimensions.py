@@ -3,7 +3,7 @@
 `python -m spaql.paper.audit.dimensions` makes `results/dimensions.json` again, in some minutes on one core.
 """
 
-import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.algorithms import SPAQLR
-from spaql.paper.runs.provenance import default_store, provenance
+from spaql.paper.audit.kept import load_kept, write_kept
 
 SYSTEM = "Pendulum-v1"
 DUMMIES = (0, 1, 2, 3, 5)
@@ -57,20 +57,16 @@ def cost(dummies: int, seed: int) -> dict[str, float]:
     return {"samples": taken, "return": earned, "megabytes": megabytes, "seconds": seconds}
 
 
-def write_dimensions(store: Path | None = None) -> Path:
+def write_dimensions(store: str | os.PathLike | None = None) -> Path:
     """Train all agents and write the file, with where it comes from."""
-    origin = provenance()
     rows = [{"observations": 3 + k} | cost(k, seed) for k in DUMMIES for seed in range(AGENTS)]
-    path = (store or default_store()) / "dimensions.json"
-    path.write_text(json.dumps({"provenance": origin, "rows": rows}, indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_kept("dimensions", store, rows=rows)
 
 
-def load_dimensions(store: Path | None = None) -> pd.DataFrame:
+def load_dimensions(store: str | os.PathLike | None = None) -> pd.DataFrame:
     """Return the stored agents, one row each."""
-    text = ((store or default_store()) / "dimensions.json").read_text(encoding="utf-8")
-    return pd.DataFrame(json.loads(text)["rows"])
+    return load_kept("dimensions", store)
 
 
 if __name__ == "__main__":
-    print(write_dimensions(*map(Path, sys.argv[1:2])))
+    print(write_dimensions(*sys.argv[1:2]))

@@ -5,7 +5,6 @@ makes `results/ends.json` again.
 """
 
 import itertools
-import json
 import os
 import sys
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from spaql.paper.audit.kept import load_kept, write_kept
 from spaql.paper.runs.algorithms import untrained
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import Job, seeds
-from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.studies import BOTH, LONG_XI
 from spaql.progress import progress
 from spaql.rules import Rules
@@ -65,28 +64,24 @@ def earned(agent: Any, job: Job) -> float:
 
 def write_ends(store: str | os.PathLike | None = None) -> Path:
     """Train everything and write the file, with where it comes from."""
-    path, jobs, rows = Path(store or default_store()) / "ends.json", trained(), []
+    jobs, rows = trained(), []
     with progress(len(jobs), "training", "agent") as bar:
         for job in jobs:
             rows.append(measure(job))
             bar.update()
-    return keep(path, rows)
+    return keep(rows, store)
 
 
-def keep(path: Path, rows: list[dict[str, Any]]) -> Path:
+def keep(rows: list[dict[str, Any]], store: str | os.PathLike | None = None) -> Path:
     """Write rows, one per agent, as one per cell."""
     frame = pd.DataFrame(rows).sort_values("agent", kind="stable").round({"best": 4, "last": 4})
     cells = frame.groupby(["system", "returns", "temperature"], sort=False)[["best", "last"]].agg(list).reset_index()
-    path.write_text(
-        json.dumps({"provenance": provenance(), "cells": cells.to_dict("records")}) + "\n", encoding="utf-8"
-    )
-    return path
+    return write_kept("ends", store, cells=cells.to_dict("records"))
 
 
 def load_ends(store: str | os.PathLike | None = None) -> pd.DataFrame:
     """Return one row per system, returns and temperature, with the lists of what best and last agents earn."""
-    path = Path(store or default_store()) / "ends.json"
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["cells"])
+    return load_kept("ends", store, "cells")
 
 
 if __name__ == "__main__":

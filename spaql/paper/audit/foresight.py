@@ -3,7 +3,6 @@
 `python -m spaql.paper.audit.foresight` makes `results/foresight.json` again, in some minutes on one core.
 """
 
-import json
 import os
 import sys
 import zlib
@@ -15,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from spaql.agent import Agent
+from spaql.paper.audit.kept import load_kept, write_kept
 from spaql.paper.audit.optimum import optimum
 from spaql.paper.baselines.by_hand import ByHand
 from spaql.paper.baselines.limit import GRIDS, find_limit
 from spaql.paper.runs.algorithms import make_agent
 from spaql.paper.runs.job import SEED
-from spaql.paper.runs.provenance import default_store, provenance
 from spaql.rules import Rules
 from spaql.systems import ambulance, oil, possible_returns
 
@@ -123,17 +122,13 @@ def costs_of_time() -> Iterator[dict[str, Any]]:
 
 def write_foresight(store: str | os.PathLike | None = None) -> Path:
     """Run everything and write the file, with where it comes from."""
-    path = Path(store or default_store()) / "foresight.json"
     small = [row for system in (*TWO_STEPS, *BORN) for row in small_rows(system)]
-    kept = {"provenance": provenance(), "small": small, "time": list(costs_of_time())}
-    path.write_text(json.dumps(kept) + "\n", encoding="utf-8")
-    return path
+    return write_kept("foresight", store, small=small, time=list(costs_of_time()))
 
 
 def load_foresight(part: str, store: str | os.PathLike | None = None) -> pd.DataFrame:
     """Return a part of the stored file: "small", one row per system and method, or "time", one per system."""
-    path = Path(store or default_store()) / "foresight.json"
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part])
+    return load_kept("foresight", store, part)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ measured in their partitions and under their policies is kept in `results/learne
 `python -m spaql.paper.audit.learned` makes the file again.
 """
 
-import json
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +17,9 @@ from scipy import stats
 
 from spaql.agent import Agent
 from spaql.compiling import either
+from spaql.paper.audit.kept import load_kept, write_kept
 from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Job, seeds
-from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.studies import LEARNERS, study
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
@@ -239,19 +238,15 @@ def measured(measure: Callable[[Job], dict[str, Any]], jobs: list[Job]) -> list[
 
 def write_learned(store: str | os.PathLike | None = None) -> Path:
     """Measure and write the file, with where it comes from."""
-    path = Path(store or default_store()) / "learned.json"
     rows, laws = measured(measure_agent, jobs_to_measure()), measured(measure_law, jobs_of_the_law())
     groups = pd.DataFrame(laws).groupby(["system", "algorithm"], as_index=False)
     law = groups.agg(agents=("law", "size"), values=("xi", "nunique"), at_H=("at_H", "min"), law=("law", "max"))
-    kept = {"provenance": provenance(), "episodes": EPISODES, "rows": rows, "law": law.to_dict("records")}
-    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_kept("learned", store, episodes=EPISODES, rows=rows, law=law.to_dict("records"))
 
 
 def load_learned(store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:
     """Return a part of the stored file: "rows", one per agent, or "law", one for each group of the study of ξ."""
-    path = Path(store or default_store()) / "learned.json"
-    return by_system(pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))[part]))
+    return by_system(load_kept("learned", store, part))
 
 
 if __name__ == "__main__":

@@ -5,16 +5,14 @@ hold no partitions, so the agents of the long runs are trained again, which take
 do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again.
 """
 
-import json
 import os
-from collections import defaultdict
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 
+from spaql.paper.audit.kept import load_kept, path_of, write_kept
 from spaql.paper.runs.job import seeds
-from spaql.paper.runs.provenance import default_store, provenance
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.studies import study
 from spaql.policies.play import evaluate
@@ -50,19 +48,12 @@ def compute_longer() -> list[dict]:
 
 def write_longer(store: str | os.PathLike | None = None) -> Path:
     """Compute and write the file, with where it comes from."""
-    path = Path(store or default_store()) / "longer.json"
-    kept = {"provenance": provenance(), "episodes": EPISODES, "rows": compute_longer()}
-    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_kept("longer", store, episodes=EPISODES, rows=compute_longer())
 
 
 def load_longer(store: str | os.PathLike | None = None) -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """Return the shares of a store, by system and algorithm: arrays with one number per agent; none if not stored."""
-    path = Path(store or default_store()) / "longer.json"
-    if not path.is_file():
+    if not path_of("longer", store).is_file():
         return {}
-    found: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-        for name in (name for name in row if name.startswith("reach_")):
-            found[row["system"], row["algorithm"]][name].append(row[name])
-    return {key: {name: np.array(values) for name, values in shares.items()} for key, shares in found.items()}
+    groups = load_kept("longer", store).set_index("agent").groupby(["system", "algorithm"])
+    return {key: {name: group[name].to_numpy() for name in group.filter(like="reach_")} for key, group in groups}

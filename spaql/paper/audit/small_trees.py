@@ -4,14 +4,14 @@ Large policies take a while to read, so what the book says of them is kept in `r
 `python -m spaql.paper.audit.small_trees` makes again.
 """
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spaql.paper.runs.provenance import default_store, own_store, provenance
+from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.runs.provenance import default_store, own_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.runs.stored_trees import simplified
@@ -49,16 +49,12 @@ def compute_trees() -> list[dict[str, Any]]:
 
 def write_trees(store: str | os.PathLike | None = None) -> Path:
     """Compute and write the file, with where it comes from."""
-    path = Path(store or default_store()) / "trees.json"
-    kept = {"provenance": provenance(), "random": TREES, "rows": compute_trees()}
-    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    return path
+    return write_kept("trees", store, random=TREES, rows=compute_trees())
 
 
 def load_trees(store: str | os.PathLike | None = None) -> pd.DataFrame:
     """Return the stored rows."""
-    path = Path(store or default_store()) / "trees.json"
-    return pd.DataFrame(json.loads(path.read_text(encoding="utf-8"))["rows"])
+    return load_kept("trees", store)
 
 
 if __name__ == "__main__":
