@@ -225,13 +225,13 @@ def test_controls_of_the_update_by_hand():
 
 @pytest.mark.parametrize(("limit", "same"), [(6, True), (50, False)])
 def test_time_that_is_up_is_no_end_of_an_interpreted_episode(limit, same):
-    def learnt(rules):
+    def learned(rules):
         env = gym.Wrapper(gym.make("CartPole-v1", max_episode_steps=limit))  # no pole falls in six steps
         agent = SPAQL(env, xi=1, horizon=100, seed=0, rules=rules).learn(5, 2)
         assert not agent.compiled
         return partition.copy(agent._trainee).balls
 
-    assert np.array_equal(learnt("paper"), learnt(Rules(termination="zero"))) == same
+    assert np.array_equal(learned("paper"), learned(Rules(termination="zero"))) == same
 
 
 @pytest.mark.parametrize("actions", [1, 3])

@@ -142,14 +142,14 @@ def test_everything_happens_in_some_case():
 @pytest.mark.long
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_every_rule_makes_a_difference_in_some_case(algorithm):
-    def learnt(*case):
+    def learned(*case):
         naive = naive_run(*case)
         return naive.history, naive_balls(naive.best), naive_balls(naive.trainee)
 
     different = {
         rules
         for name, system, rules, setting in CASES
-        if name == algorithm and learnt(name, system, rules, setting) != learnt(name, system, "paper", setting)
+        if name == algorithm and learned(name, system, rules, setting) != learned(name, system, "paper", setting)
     }
     assert different - MIXED.keys() == RULES.keys() - UNUSED[algorithm] - {"paper"} - MIXED.keys()
 

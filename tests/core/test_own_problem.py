@@ -552,7 +552,7 @@ def test_two_agents_at_once_in_one_environment_are_refused():
     assert len(other.learn(1, 1).history) == 1
 
 
-def learnt(agent):
+def learned(agent):
     return agent.learn(4, 2)
 
 
@@ -560,9 +560,9 @@ def test_interpreted_agents_pickle_and_learn_in_other_processes():
     agent = room().learn(3, 2)
     copied = pickle.loads(pickle.dumps(agent))
     with ProcessPoolExecutor(1) as pool:
-        elsewhere = pool.submit(learnt, agent).result()
+        elsewhere = pool.submit(learned, agent).result()
     assert np.array_equal(copied.learn(4, 2).history, elsewhere.history)
-    assert np.array_equal(learnt(agent).history, elsewhere.history)
+    assert np.array_equal(learned(agent).history, elsewhere.history)
 
 
 def test_spaqlts_on_ones_own_environment():

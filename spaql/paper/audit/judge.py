@@ -188,15 +188,15 @@ def judge(
         rows.append(
             {key: getattr(claim, key) for key in ("id", "place", "statement", "kind")}
             | {"said": said(claim, claims)}
-            | spelt("", found)
+            | columns_of("", found)
             | {"test": found.test if found else "", "allowed": allowed(claim, found) if found else ""}
             | {"margin": bounds(claim, found)[0][1] if found else np.nan}
             | {"p_for": p_for, "p_against": p_against, "effect": found.effect if found else np.nan}
             | {"verdict": verdict, "direction": way}
             | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}
-            | spelt("run_", other.found)
+            | columns_of("run_", other.found)
             | {"run_verdict": other.verdict, "run_direction": other.direction, "run_reason": other.reason}
-            | spelt("more_", wider.found)
+            | columns_of("more_", wider.found)
             | {"more_verdict": wider.verdict, "more_direction": wider.direction}
             | {name: judged[claim.id].verdict for name, judged in scaled.items()}
             | {"vague": claim.kind not in ORDERS and not claim.defined}
@@ -237,7 +237,7 @@ def known(measured: Mapping[str, Measured | str]) -> dict[str, Measured | str]:
     return {claim: found for claim, found in measured.items() if not isinstance(found, str)}
 
 
-def spelt(before: str, found: Measured | None) -> dict[str, float]:
+def columns_of(before: str, found: Measured | None) -> dict[str, float]:
     """Return the columns of our value with the ends of its interval, and of its distance from the paper's."""
     names = ("ours", "low", "high", "apart", "apart_low", "apart_high")
     nothing = (np.nan,) * 3

@@ -104,10 +104,10 @@ def experiment(groups: Mapping[Cell, Group], trpo: Group) -> Experiment:
     cells = sorted(groups)
     weights = dict(zip(cells, bootstrap_weights(*(groups[cell].rewards.size for cell in cells)), strict=True))
     even = {cell: np.full((1, group.rewards.size), 1 / group.rewards.size) for cell, group in groups.items()}
-    learnt = [i for i, n in enumerate(numbers) if n.algorithm in LEARNERS and n.kind != "crossing"]
-    values[learnt] = [resampled(numbers[i], groups, even)[0] for i in learnt]
-    drawn = np.array([resampled(numbers[i], groups, weights) for i in learnt])
-    covariance[np.ix_(learnt, learnt)] = np.cov(drawn) * AGENTS / (AGENTS - 1)  # which resampling lacks
+    trained = [i for i, n in enumerate(numbers) if n.algorithm in LEARNERS and n.kind != "crossing"]
+    values[trained] = [resampled(numbers[i], groups, even)[0] for i in trained]
+    drawn = np.array([resampled(numbers[i], groups, weights) for i in trained])
+    covariance[np.ix_(trained, trained)] = np.cov(drawn) * AGENTS / (AGENTS - 1)  # which resampling lacks
     random = [i for i, n in enumerate(numbers) if n.algorithm == "Random"]
     drawn = np.array([by_iteration(numbers[i], groups[LONG, "Random"].curves) for i in random])
     values[random], covariance[np.ix_(random, random)], repeats[random] = (
