@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer
-from spaql.policies.play import run_tree, world_of
+from spaql.policies.play import Episodes, run_tree, world_of
 from spaql.policies.tree import Tree
 from spaql.spaces import standardise
 from spaql.systems import make_env, space_of, system_of
@@ -36,12 +36,17 @@ def share_settled(
         the reference, in the standard space.  For the pendulum 0.3 means 17 degrees and 2.4 rad/s.
     """
     env = make_env(env)
+    space, rng = space_of(env), np.random.default_rng(seed)
+    starts = world_of(env, space).draw(rng, check_integer("episodes", episodes))
+    return share_of(run_tree(tree, env, starts, rng, deterministic, record=True), env, last, within)
+
+
+def share_of(played: Episodes, env: gym.Env, last: int = 20, within: float = 0.3) -> float:
+    """Return the share of recorded episodes that end at the system's reference: see `share_settled`."""
     system = system_of(env)
     if system is None or system.reference is None:
         raise ValueError(f"only a registered system has a reference state, not {env}")
-    space, rng = space_of(env), np.random.default_rng(seed)  # the system's own, whatever slopes an agent has
-    starts = world_of(env, space).draw(rng, check_integer("episodes", episodes))
-    played = run_tree(tree, env, starts, rng, deterministic, record=True)
+    space = space_of(env)  # the system's own, whatever slopes an agent has
     aim, point = np.empty(len(space.centre)), np.empty(len(space.centre))
     standardise(space, np.asarray(system.reference, float), aim)
     settled = 0

@@ -34,7 +34,7 @@ def test_the_rules_of_the_home_page_are_the_trees(tmp_path):
     rules = home.leaf_rules(policy)
     assert len(rules) == policy["leaves"] == 3
     assert rules[0].startswith("θ̇ < 0.08 rad/s and θ < 0.03 rad: push left")
-    shown = home.hero(policy)
+    shown = home.hero(policy, "500")
     held = re.search(r'data-policy="([^"]+)"', shown)[1].replace("&quot;", '"')
     assert json.loads(held)["threshold"] == policy["threshold"]
 

@@ -18,7 +18,7 @@ from spaql.paper.runs import network as networks
 from spaql.paper.runs import provenance, store
 from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.job import Job, Record
-from spaql.paper.runs.network import Network, load_network, network_of, network_path, trpo_network
+from spaql.paper.runs.network import Network, load_network, network_of, network_path, policy_network
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import study
 from spaql.policies.interval import Interval
@@ -100,6 +100,18 @@ def test_the_network_does_what_the_agent_does(system):
     assert network.weights == sum(layer.numel() for layer in layers)
 
 
+@pytest.mark.long
+def test_sacs_network_does_what_the_agent_does():
+    agent, looks = pytest.importorskip("spaql.paper.runs.sb3").train_sb3(Job("SAC", "Pendulum-v1", 0.0, 1, 5, 5, 0))
+    network = network_of(agent)
+    points = np.random.default_rng(0).normal(scale=[1, 1, 8], size=(1000, 3)).astype(np.float32)
+    actions, theirs = network.predict(points)[0], agent.predict(points, deterministic=True)[0]
+    assert np.ptp(theirs) > 1
+    assert (actions.shape, actions.dtype) == (theirs.shape, theirs.dtype)
+    assert np.allclose(actions, theirs, atol=1e-5)
+    assert len(looks.means) == 1
+
+
 def test_actions_stay_within_their_bounds():
     network = random_network("Pendulum-v1", scale=3.0)
     actions = network.predict(np.random.default_rng(0).normal(size=(500, 3)))[0]
@@ -116,7 +128,7 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     calls = []
     monkeypatch.setattr(networks, "train_network", lambda job: calls.append(job) or (network, rewards))
     for _ in range(2):
-        found = trpo_network(job, tmp_path)
+        found = policy_network(job, tmp_path)
         for one, other in zip((*found.kernels, *found.biases), (*network.kernels, *network.biases), strict=True):
             assert np.array_equal(one, other)
         assert found.low.size == 0
@@ -124,21 +136,21 @@ def test_a_network_is_stored_with_its_job_and_code_and_loaded_again(tmp_path, mo
     path = network_path(tmp_path, job)
     assert path == tmp_path / "policies" / "CartPole-v0-TRPO.npz"
     with pytest.raises(store.Damaged, match="another job"):
-        trpo_network(dataclasses.replace(job, agent=1), tmp_path)
-    trpo_network(dataclasses.replace(job, agent=1), None)
+        policy_network(dataclasses.replace(job, agent=1), tmp_path)
+    policy_network(dataclasses.replace(job, agent=1), None)
     assert len(calls) == 2
     monkeypatch.setitem(provenance.NUMERICS, "trpo", 99)
     with pytest.raises(store.Stale):
         load_network(path, job)
-    trpo_network(job, tmp_path)  # trains again, and says why
+    policy_network(job, tmp_path)  # trains again, and says why
     assert len(calls) == 3
     assert "computes version 99" in caplog.text
     load_network(path, job)
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(store.Damaged):
-        trpo_network(job, tmp_path)
+        policy_network(job, tmp_path)
     with pytest.raises(ValueError, match="algorithm"):
-        trpo_network(dataclasses.replace(job, algorithm="SPAQL"))
+        policy_network(dataclasses.replace(job, algorithm="SPAQL"))
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -150,7 +162,7 @@ def test_a_network_says_whether_its_training_is_the_records(tmp_path, monkeypatc
     rewards = np.array([-1000.0 if same else np.nextafter(-1000.0, 0)])
     monkeypatch.setattr(networks, "train_network", lambda job: (random_network("Pendulum-v1"), rewards))
     with caplog.at_level(logging.WARNING):
-        trpo_network(job, tmp_path)
+        policy_network(job, tmp_path)
     assert ("not the stored one" in caplog.text) != same
     header, _ = archive.read(network_path(tmp_path, job), networks.FORMAT, networks.VERSION)
     assert header["rewards_are_the_records_bit_for_bit"] is same
@@ -182,7 +194,7 @@ def test_a_stored_network_needs_no_torch():
     code = (
         "import sys; from spaql.paper.runs.job import Job; from spaql.rules import Rules;"
         "from spaql.paper.runs import network;"
-        f"print(network.trpo_network({job!r}).weights, 'torch' in sys.modules)"
+        f"print(network.policy_network({job!r}).weights, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["1282", "False"], done.stderr
@@ -253,7 +265,7 @@ def test_a_network_earns_what_gymnasium_pays_it(system):
     env = changed(system, mass=1.5, length=0.8)
     network = random_network(system, seed=3)
     starts = np.random.default_rng(1).uniform(-0.05, 0.05, (4, 2 if system == "Pendulum-v1" else 4))
-    rewards = run_network(network, env, starts, np.random.default_rng(0))
+    rewards = run_network(network, env, starts, np.random.default_rng(0)).rewards
     # Rows of a batch may differ from single ones in a last bit of float32, which a pendulum keeps small.
     assert rewards == pytest.approx([play_gymnasium(network, env, start) for start in starts], rel=1e-4)
     assert len(np.unique(rewards)) > 1
@@ -282,7 +294,7 @@ def test_noise_reaches_both_kinds_of_policy_in_the_same_way():
     starts = np.random.default_rng(0).uniform(-0.05, 0.05, (4000, 4))
 
     def earned(noise):
-        networks = run_network(network, env, starts, np.random.default_rng(1), noise).mean()
+        networks = run_network(network, env, starts, np.random.default_rng(1), noise).rewards.mean()
         return networks, run_tree(tree, env, starts, np.random.default_rng(2), noise=noise).rewards.mean()
 
     still, noisy = earned(0.0), earned(0.1)

@@ -2,23 +2,31 @@
 
 The paper says of an episode that ends with the pole leaning that in more steps it would likely be driven back.  Records
 hold no partitions, so the agents of the long runs are trained again, which takes seconds each, and what their policies
-do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again.
+do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again; so is how long the small
+tree of the home page lasts.
 """
 
 import os
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.paper.audit.kept import load_kept, path_of, write_kept
+from spaql.paper.frames import best
 from spaql.paper.runs.job import seeds
+from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.retrain import retrain
+from spaql.paper.runs.runner import run
+from spaql.paper.runs.stored_trees import PUBLISHED, simplified
 from spaql.paper.studies import study
 from spaql.policies.play import evaluate
+from spaql.systems import solved_at
 
 SYSTEM, ALGORITHMS, HORIZON = "CartPole-v0", ("SPAQL", "SPAQL-TS"), 200
 LENGTHS = (500, 2000)  # steps
+FOREVER = 10_000  # steps that the small tree gets
 EPISODES = 1000
 
 
@@ -46,9 +54,18 @@ def compute_longer() -> list[dict]:
     return rows
 
 
+def compute_small() -> dict[str, Any]:
+    """Return in how many steps the small tree of the best SPAQL-TS agent lets the pole fall: the median."""
+    job = best(run(job for job in study("long") if (job.system, job.algorithm) == (SYSTEM, "SPAQL-TS"))).job
+    tree = simplified(job, retrain(job).policy, [default_store()], target=solved_at(SYSTEM), **PUBLISHED).tree
+    env = gym.make(SYSTEM, max_episode_steps=FOREVER)
+    returns = evaluate(tree, env, EPISODES, seed=1, horizon=FOREVER)
+    return {"leaves": tree.leaves, "median": float(np.median(returns)), "longest": float(returns.max())}
+
+
 def write_longer(store: str | os.PathLike | None = None) -> Path:
     """Compute and write the file, with where it comes from."""
-    return write_kept("longer", store, episodes=EPISODES, rows=compute_longer())
+    return write_kept("longer", store, episodes=EPISODES, small=[compute_small()], rows=compute_longer())
 
 
 def load_longer(store: str | os.PathLike | None = None) -> dict[tuple[str, str], dict[str, np.ndarray]]:

@@ -14,7 +14,7 @@ from spaql.checks import check_integer, check_number, check_seed
 from spaql.paper.runs.batch import begin_batch, step_batch
 from spaql.paper.runs.network import Network
 from spaql.policies.interval import paper_interval
-from spaql.policies.play import first_states, run_tree, world_of
+from spaql.policies.play import Episodes, first_states, run_tree, world_of
 from spaql.policies.tree import Tree
 from spaql.systems import episode_limit, horizon_of, make_env, space_of, system_of
 
@@ -25,27 +25,33 @@ def run_network(
     starts: np.ndarray,
     rng: np.random.Generator,
     noise: ArrayLike = 0.0,
+    record: bool = False,
     horizon: int | None = None,
-) -> np.ndarray:
-    """Return the sums of rewards of an episode from each row of `starts`: the counterpart of `play.run_tree`."""
+) -> Episodes:
+    """Play an episode from each row of `starts`: the counterpart of `play.run_tree`."""
     space = space_of(env)
     world = world_of(env, space)
     count, dimensions = len(starts), len(space.centre)
     noise = np.array(np.broadcast_to(np.asarray(noise, float), dimensions))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, dimensions))
     actions, rewards, over = np.zeros((count, 1)), np.zeros(count), np.zeros(count, bool)
-    total = np.zeros(count)
+    total, steps = np.zeros(count), np.zeros(count, np.int64)
     world.call(begin_batch, starts, states, observations)
     horizon = horizon_of(env, horizon)
-    for _ in range(min(horizon, episode_limit(env) or horizon)):
+    limit = min(horizon, episode_limit(env) or horizon)
+    seen = np.empty((count if record else 0, limit, dimensions))
+    for h in range(limit):
         if over.all():
             break
         if noise.any():
             observations += noise * rng.standard_normal(observations.shape)
+        if record:
+            seen[:, h] = observations
+        steps += ~over
         actions[:] = network.predict(observations)[0].reshape(count, -1)
         world.call(step_batch, states, actions, observations, rewards, over)
         total += rewards
-    return total
+    return Episodes(total, steps, seen[np.arange(limit) < steps[:, None]] if record else seen.reshape(0, dimensions))
 
 
 def changed(system: str | gym.Env, mass: float = 1.0, length: float = 1.0) -> gym.Env:
@@ -116,7 +122,7 @@ def robustness(
     Examples
     --------
     >>> policy = agent.policy
-    >>> policies = {"full": policy.tree(), "small": policy.simplify(target=195).tree, "TRPO": trpo_network(job)}
+    >>> policies = {"full": policy.tree(), "small": policy.simplify(target=195).tree, "TRPO": policy_network(job)}
     >>> robustness(policies, "CartPole-v0").pivot(index=["change", "value"], columns="policy", values="mean")
     """
     usual, episodes = make_env(system), check_integer("episodes", episodes, at_least=2)
@@ -134,7 +140,7 @@ def robustness(
             starts = first_states(env, space_of(env), np.random.default_rng(first), episodes)
             rng = np.random.default_rng(noisy)
             if isinstance(policy, Network):
-                rewards = run_network(policy, env, starts, rng, noise, horizon)
+                rewards = run_network(policy, env, starts, rng, noise, horizon=horizon).rewards
             else:
                 rewards = run_tree(policy, env, starts, rng, noise=noise, horizon=horizon).rewards
             rows.append((name, change, float(value), *map(float, paper_interval(rewards))))

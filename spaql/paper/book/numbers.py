@@ -31,17 +31,19 @@ from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.ends import load_ends
 from spaql.paper.audit.foresight import load_foresight
+from spaql.paper.audit.kept import load_kept
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
 from spaql.paper.audit.small_trees import load_trees
 from spaql.paper.audit.yardsticks import leads, others, returns
 from spaql.paper.book.explorer import read_policies
-from spaql.paper.frames import finals
+from spaql.paper.frames import best, finals
 from spaql.paper.labels import number, plus_minus, spread
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
+from spaql.paper.runs.stored_trees import PUBLISHED, tree_path
 from spaql.paper.studies import BOTH, further_of, parameters_of, xi_of_theory
 from spaql.paper.studies import study as jobs_of
 from spaql.paper.tables.results import xi_effects
@@ -343,16 +345,22 @@ def travel() -> dict[str, str]:
 
 
 def policies() -> dict[str, str]:
-    """Return the sizes and returns of the explorer's policies (chapter 07)."""
+    """Return the sizes and returns of the explorer's policies, the size of the best tree, and how long the small lasts.
+
+    They are of chapter 07 and the home page.
+    """
     held = read_policies((repository() or Path()) / "book" / "explorer" / "policies.js")["policies"]
     found: dict[str, str] = {}
     for place, system in SYSTEMS.items():
         for policy in held:
-            if policy["system"] == system:
+            if policy["system"] == system and "leaves" in policy:
                 key = f"policy.{place}.{policy['algorithm']}.{policy['made']}".lower().replace(" ", "-")
                 digits = 1 if place == "cartpole" else 0
                 found |= {f"{key}.leaves": str(policy["leaves"]), key: number(policy["reward"], digits)}
-    return found
+    job = best(r for r in records("long") if (r.job.system, r.job.algorithm) == ("Pendulum-v1", "SPAQL")).job
+    curve = np.load(tree_path(default_store(), job, {"target": None, **PUBLISHED}))["curve"]
+    found["policy.pendulum.spaql.best.leaves"] = number(curve[curve[:, 1].argmax(), 0], 0)
+    return found | {"small.lasts": number(load_kept("longer", part="small")["median"][0], 0)}
 
 
 CHAPTERS: tuple[Callable[[], dict[str, str]], ...] = (

@@ -287,7 +287,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         "deviations_table": audit_tables.deviations_table(
             claims.deviations(), "Where we differ from the paper, why, and which claims it can affect", "tab-deviations"
         ).myst(),
-        "hero": home.hero(policy),
+        "hero": home.hero(policy, numbers.numbers()["small.lasts"]),
         "explorer_story": explorer.story(explored),
         "playground": explorer.playground(),
         "bibtex": bibtex(repository),

@@ -1,4 +1,4 @@
-"""The policy network of a TRPO agent as plain arrays, which need neither torch nor minutes of training to play."""
+"""The policy network of a TRPO or SAC agent as plain arrays, which need neither torch nor training to play."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ CLIP = 10.0  # how many standard deviations from the mean a normalised observati
 
 
 class Network(NamedTuple):
-    """The policy network of a TRPO agent: layers with tanh between them.
+    """A policy network: TRPO's, with tanh between its layers, or SAC's, with ReLU between them and tanh at the end.
 
     Attributes
     ----------
@@ -33,6 +33,8 @@ class Network(NamedTuple):
         Bounds of the continuous actions; empty for discrete ones, for each of which the network has an output.
     mean, deviation
         Of the observations it trained on, if it sees them normalised; empty if it sees them as they are.
+    squashed
+        True for SAC's: the outputs' tanh, from -1 to 1, is spread over the bounds.
     """
 
     kernels: tuple[np.ndarray, ...]
@@ -41,6 +43,7 @@ class Network(NamedTuple):
     high: np.ndarray
     mean: np.ndarray = np.zeros(0)
     deviation: np.ndarray = np.zeros(0)
+    squashed: bool = False
 
     @property
     def weights(self) -> int:
@@ -52,8 +55,8 @@ class Network(NamedTuple):
     ) -> tuple[np.ndarray, None]:
         """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
 
-        It is the most likely one (the mean, clipped to its bounds, or the action with the largest output), whatever the
-        other arguments.
+        It is the greedy one (the mean, within its bounds, or the action with the largest output), whatever the other
+        arguments.
         """
         outputs = np.asarray(observation, np.float32)
         if np.isnan(outputs).any():
@@ -63,43 +66,53 @@ class Network(NamedTuple):
         last = len(self.kernels) - 1
         for i, (kernel, bias) in enumerate(zip(self.kernels, self.biases, strict=True)):
             outputs = outputs @ kernel + bias
-            outputs = outputs if i == last else np.tanh(outputs)
+            if i < last:
+                outputs = np.maximum(outputs, 0) if self.squashed else np.tanh(outputs)
+        if self.squashed:
+            outputs = self.low + (np.tanh(outputs) + 1) * (self.high - self.low) / 2
         return (np.clip(outputs, self.low, self.high) if self.low.size else outputs.argmax(axis=-1)), None
 
 
 def network_of(agent: Any) -> Network:
     """Return the policy network of an agent of Stable-Baselines3 with an `MlpPolicy`."""
-    hidden = list(agent.policy.mlp_extractor.policy_net)[::2]  # every other one is a tanh
+    actor = getattr(agent.policy, "actor", None)  # SAC's
+    if actor is None:
+        hidden, last = agent.policy.mlp_extractor.policy_net, agent.policy.action_net
+    else:
+        hidden, last = actor.latent_pi, actor.mu
     arrays = [
         {name: array.detach().numpy().copy() for name, array in layer.named_parameters()}
-        for layer in (*hidden, agent.policy.action_net)
+        for layer in (*list(hidden)[::2], last)  # every other one is a tanh or ReLU
     ]
-    bounds = [getattr(agent.action_space, name, np.zeros(0, np.float32)) for name in ("low", "high")]
+    low, high = (getattr(agent.action_space, name, np.zeros(0, np.float32)) for name in ("low", "high"))
     kernels = tuple(np.ascontiguousarray(layer["weight"].T) for layer in arrays)
-    moments = []
-    if (normal := agent.get_vec_normalize_env()) is not None:
-        moments = [normal.obs_rms.mean.copy(), np.sqrt(normal.obs_rms.var + normal.epsilon)]
-    return Network(kernels, tuple(layer["bias"] for layer in arrays), *bounds, *moments)
+    network = Network(kernels, tuple(layer["bias"] for layer in arrays), low, high, squashed=actor is not None)
+    if (normal := agent.get_vec_normalize_env()) is None:
+        return network
+    deviation = np.sqrt(normal.obs_rms.var + normal.epsilon)
+    return network._replace(mean=normal.obs_rms.mean.copy(), deviation=deviation)
 
 
 def train_network(job: Job) -> tuple[Network, np.ndarray]:
-    """Return the network of a TRPO agent and its reward after each iteration: the training of `trpo.compute`."""
-    from spaql.paper.runs import trpo
-
-    agent, returns = trpo.train_trpo(job)
+    """Return an agent's network and its reward after each iteration, from the training that its record comes from."""
+    if job.algorithm in provenance.TRPO:
+        from spaql.paper.runs.trpo import train_trpo as train
+    else:
+        from spaql.paper.runs.sb3 import train_sb3 as train  # type: ignore[assignment]
+    agent, returns = train(job)
     return network_of(agent), np.array(returns.means)
 
 
-def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
-    """Return the policy network of a TRPO agent: loaded if stored, otherwise trained again from its seeds and stored.
+def policy_network(job: Job, store: str | os.PathLike | None = "") -> Network:
+    """Return the policy network of an agent: loaded if stored, otherwise trained again from its seeds and stored.
 
     Records hold no networks, and training one takes minutes and sb3-contrib.
 
     Parameters
     ----------
     job
-        The agent, one of `studies.study("trpo")`.  One per system and algorithm is stored; for another train
-        without a store.
+        The agent, of TRPO in `studies.study("trpo")` or of SAC in `studies.study("sb3")`.  One per system and
+        algorithm is stored; for another train without a store.
     store
         The folder of stored results; the repository's if not given, none if None.  If it has the agent's record, the
         rewards of training should be the record's bit for bit; a warning says if this machine computes otherwise (and
@@ -108,11 +121,11 @@ def trpo_network(job: Job, store: str | os.PathLike | None = "") -> Network:
     Examples
     --------
     >>> records = run(job for job in study("trpo") if job.algorithm == "TRPO" and job.system == "CartPole-v0")
-    >>> trpo_network(best(records).job).weights
+    >>> policy_network(best(records).job).weights
     1282
     """
-    if job.algorithm not in provenance.TRPO:
-        raise ValueError(f"algorithm must be one of {', '.join(provenance.TRPO)}, not {job.algorithm!r}")
+    if job.algorithm not in (known := (*provenance.TRPO, "SAC")):
+        raise ValueError(f"algorithm must be one of {', '.join(known)}, not {job.algorithm!r}")
     if store is None:
         return train_network(job)[0]
     store = Path(store) if store else provenance.default_store()
@@ -147,6 +160,7 @@ def save_network(path: Path, job: Job, network: Network, same: bool | None) -> N
         "version": VERSION,
         "job": job.named(),
         "layers": len(network.kernels),
+        "squashed": network.squashed,
         "rewards_are_the_records_bit_for_bit": same,
         "provenance": provenance.origin_of(job),
     }
@@ -169,8 +183,8 @@ def load_network(path: Path, job: Job) -> Network:
             for name in ("kernel", "bias")
         )
         low, high = (archive.check_array(arrays, name, np.float32) for name in ("low", "high"))
-        moments = (archive.check_array(arrays, name, float) for name in ("mean", "deviation") if name in arrays)
-        network = Network(kernels, biases, low, high, *moments)
+        moments = {name: archive.check_array(arrays, name, float) for name in ("mean", "deviation") if name in arrays}
+        network = Network(kernels, biases, low, high, squashed=header.get("squashed", False), **moments)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path} is damaged: {error}") from error
     if stored != job:

@@ -81,17 +81,23 @@ def make_sb3(job: Job) -> BaseAlgorithm:
     return agent
 
 
+def train_sb3(job: Job) -> tuple[BaseAlgorithm, Checkpoints]:
+    """Return a trained agent, and what it earned at every checkpoint."""
+    agent = make_sb3(job)
+    looks = Checkpoints(job, seeds(job)[1].spawn(2)[0].generate_state(job.iterations))
+    agent.learn(job.iterations * CHECKPOINT, callback=looks)
+    looks.look()
+    return agent, looks
+
+
 def compute(job: Job) -> Record:
     """Train an agent, with fresh episodes at every checkpoint: the counterpart of `training.compute`."""
     before = time.perf_counter()
-    evaluation, last = seeds(job)[1].spawn(2)
-    agent = make_sb3(job)
-    looks = Checkpoints(job, evaluation.generate_state(job.iterations))
-    agent.learn(job.iterations * CHECKPOINT, callback=looks)
-    looks.look()
+    agent, looks = train_sb3(job)
     history = np.zeros(job.iterations, HISTORY)
     history["rewards"] = history["evaluations"] = looks.means
     history["steps"] = np.diff(looks.samples, prepend=0)
+    last = seeds(job)[1].spawn(2)[1]
     fresh = play(agent, job.system, job.fresh, int(last.generate_state(1)[0]) % 2**31)
     return Record(
         job=job,

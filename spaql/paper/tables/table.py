@@ -40,7 +40,9 @@ class Table:
             kind += " many"
         if columns >= 12:
             kind += " most"
-        data = "" if self.words else csv_link(self.frame.map(plain), self.name.removeprefix("tab-"), "This table (CSV)")
+        frame = self.frame.map(plain)
+        # What a reader can choose rows of has a file of its own, with all columns.
+        data = "" if self.filtered else csv_link(frame, self.name.removeprefix("tab-"), "This table (CSV)")
         table = f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```"
         return "\n\n".join(filter(None, (table, self.note, data))) + "\n"
 
@@ -64,7 +66,7 @@ def csv_link(frame: pd.DataFrame, name: str, words: str) -> str:
 
 def plain(cell: Any) -> Any:
     """Return a cell without marks of Markdown and without badges."""
-    return without_badges(cell).replace("**", "") if isinstance(cell, str) else cell
+    return without_badges(cell).replace("**", "").replace("`", "") if isinstance(cell, str) else cell
 
 
 def badge(verdict: str, direction: str = "") -> str:
