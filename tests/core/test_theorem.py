@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaql import AQL, SPAQL, Rules
-from spaql.partition import BALLS, CELLS, NONE, copy, new_partition, split
-from spaql.rules import CHOICES
+from spaql import AQL, SPAQL, SPAQLTS, Rules
+from spaql.partition import BALLS, CELLS, NONE, best_ball, copy, new_partition, split
+from spaql.rules import CHOICES, RELEASED
 from spaql.updates import choose, learn_from
 
 FREE = {  # the rules that the theorem leaves free
@@ -146,6 +146,51 @@ def test_whole_agents_on_random_processes_under_any_rules(seed, H, rules):
     agent = SPAQL(Anything(), xi=0.5, seed=seed, horizon=H, rules=Rules(**rules)).learn(25, 2)
     for p in (agent._trainee, agent._best):
         assert np.minimum(H, values(p)).min() == H
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [RELEASED, *(Rules(**{name: choice}) for name, choices in FREE.items() for choice in choices[1:])],
+    ids=lambda rules: " ".join(
+        f"{name} {choice}" for name, choice in rules._asdict().items() if choice != CHOICES[name][0]
+    ),
+)
+def test_whole_agents_under_each_rule_that_is_free(rules):
+    agent = SPAQL(Anything(), xi=0.5, seed=3, horizon=8, rules=rules).learn(60, 2)
+    for p in (agent._trainee, agent._best):
+        assert np.minimum(8, values(p)).min() == 8
+
+
+def test_rewards_may_be_negative_for_as_many_visits_as_the_bonus_outweighs_them():
+    steps, c = 150, 2.0
+    p, bandit = feed(learner_of(xi=c * steps**0.5), 1, 2, steps, least=-c)
+    assert np.array_equal(p.balls["q"][: p.counts[BALLS]], bandit)
+    assert np.minimum(4, values(p)).min() == 4
+    p = new_partition(1, 2, [-1.0], [1.0], q=4.0)
+    learn_from(p.balls, p.cells, p.axes, learner_of(xi=1.0), 0, 0, np.zeros(2), np.zeros(2), -1.1)
+    assert p.balls["q"][0] < 4
+
+
+@pytest.mark.parametrize("norm", CHOICES["distance"])
+def test_the_weight_of_spaql_ts_is_that_of_the_state_before_the_step(norm):
+    learner = SPAQLTS(
+        "Drift-v0", xi=1.0, horizon=4, lam=3.0, reference=[0.2, -0.1], rules=Rules(distance=norm)
+    )._learner
+    rng, p, at_H = np.random.default_rng(0), new_partition(1, 2, [-1.0], [1.0], q=4.0), []
+    for _ in range(300):
+        x, y, reward = rng.uniform(-1, 1, 2), rng.uniform(-1, 1, 2), rng.random()
+        ball = int(choose(p.balls, p.cells, p.axes, learner, 0, x, 0.1, rng))
+        at_H.append(p.balls["q"][best_ball(p.cells, p.axes, 0, y)] >= 4 and ball != best_ball(p.cells, p.axes, 0, y))
+        before, v = p.balls["q"][ball], p.balls["visits"][ball] + 1
+        due = learn_from(p.balls, p.cells, p.axes, learner, 0, ball, x, y, reward)
+        away = np.linalg.norm(x - learner.reference, 2 if norm == "euclidean" else np.inf) / 3.0
+        target = reward + 4 * math.exp(-(away**2)) + 1 / math.sqrt(v)
+        if at_H[-1]:
+            assert p.balls["q"][ball] == pytest.approx((1 - 5 / (4 + v)) * before + 5 / (4 + v) * target)
+        if due:
+            p = split(p, ball, learner.discrete, learner.random_ties, rng)
+    assert any(at_H)
+    assert not all(at_H)
 
 
 def test_aql_learns_of_the_future_only_if_episodes_reach_the_horizon():
