@@ -22,28 +22,37 @@ unexport PYTHONDONTWRITEBYTECODE
 # these would wait for each other, and a chapter that plays networks would take twice as long.
 book test test-all: export OMP_NUM_THREADS = 1
 
-.PHONY: test test-all book lab explorer reproduce bench venv lock lint format clean
+.PHONY: test test-all early book lab explorer reproduce bench venv lock lint format clean
 
-PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder --numprocesses
+# These need no book: they run while it is made, on half of the cores.
+EARLY = tests/core tests/policies
 
-test: lint book
-	$(PYTEST)
+test:
+	@$(MAKE) --no-print-directory -j $(CORES) JOBS= lint early book
+	$(PYTEST) $(CORES) $(addprefix --ignore=,$(EARLY))
 
 # The long tests too, weekly and before a release.
-test-all: $(TRPO) lint book
-	SPAQL_FAULTS=200 $(PYTEST) -m ""
+test-all: export SPAQL_FAULTS = 200
+test-all: export PYTEST_ADDOPTS = -m ""
+test-all: $(TRPO) test
+
+early: $(TESTING)
+	@mkdir -p _build
+	@$(PYTEST) $$((($(CORES) + 1) / 2)) $(EARLY) > _build/early.log 2>&1; found=$$?; cat _build/early.log; exit $$found
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source
 # The last ones take longest, so they are begun first: none of them runs on alone at the end.
 NOTEBOOKS = $(shell ls -r notebooks/*.ipynb)
+JOBS = -j $(CORES)
 
 # What a notebook of the book computes goes to a folder of its own, where a test sees that it is nothing.
 book: export SPAQL_RUNS = $(CURDIR)/_build/computed
 book: $(READY)
 	rm -rf $(SOURCE) _build/html _build/computed && mkdir -p $(SOURCE)/notebooks
 	cp -r _config.yml _toc.yml book spaql $(SOURCE)
-	@$(MAKE) --no-print-directory -j $(CORES) $(addprefix $(SOURCE)/,$(NOTEBOOKS))
+	@$(MAKE) --no-print-directory $(JOBS) $(addprefix $(SOURCE)/,$(NOTEBOOKS))
 	$(BIN)/jupyter-book build $(SOURCE) --path-output . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
