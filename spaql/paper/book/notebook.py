@@ -72,20 +72,16 @@ def assigned_names(cell: str) -> list[str]:
 
 
 class Provenance:
-    """Where the numbers of a notebook come from: one line, and a table and a listing folded away below it."""
+    """Where the numbers of a notebook come from: a table and a listing, folded away below one line."""
 
     def __init__(self, line: str, table: Table, listing: str):
         self.line, self.table, self.listing = line, table, listing
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         shown = self.table._repr_mimebundle_()
-        more = "[How to compute them again](../book/reproducibility.md)."
-        folded = (
-            f"`````{{dropdown}} Parameters, versions, machines\n{shown['text/markdown']}\n"
-            f"```text\n{self.listing}\n```\n`````\n"
-        )
         return {
-            "text/markdown": f"{self.line} {more}\n\n{folded}",
+            "text/markdown": f"`````{{dropdown}} {self.line}\n{shown['text/markdown']}\n"
+            f"```text\n{self.listing}\n```\n`````\n",
             "text/html": f"<p>{self.line}</p>{shown['text/html']}<pre>{self.listing}</pre>",
             "text/plain": f"{self.line}\n{shown['text/plain']}\n{self.listing}",
         }
@@ -105,10 +101,11 @@ def provenance_table(records: Iterable[Record], name: str) -> Provenance:
         for package, version in source["versions"].items():
             versions.setdefault(package, set()).add(version)
     wall = time.perf_counter() - STARTED
-    line = f"{len(records):,} agents, computed on {' and '.join(sorted(dates))}."
+    line = f"{len(records):,} agents: parameters, versions, machines"
     packages = ", ".join(f"{name} {'/'.join(sorted(found))}" for name, found in versions.items())
     listing = (
-        f"Agents of {run_of}\nRules: {named_rules(records)}\nCommits: {', '.join(sorted(commits))}\n"
+        f"Agents of {run_of}, computed on {', '.join(sorted(dates))}\n"
+        f"Rules: {named_rules(records)}\nCommits: {', '.join(sorted(commits))}\n"
         f"Machines: {'; '.join(sorted(machines))}\nVersions: {packages}\n"
         f"This notebook took {wall:.0f} s, at commit {origin.provenance()['commit'][:10]}"
     )
