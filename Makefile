@@ -22,24 +22,24 @@ unexport PYTHONDONTWRITEBYTECODE
 # these would wait for each other, and a chapter that plays networks would take twice as long.
 book test test-all: export OMP_NUM_THREADS = 1
 
-.PHONY: test test-all early book lab explorer reproduce bench venv lock lint format clean
+.PHONY: test test-all bookless book lab explorer reproduce bench venv lock lint format clean
 
-PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder --numprocesses
-# These need no book: they run while it is made, on half of the cores.
-EARLY = tests/core tests/policies
+PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --no-loadscope-reorder
+# All other tests need no book. They run while it is made, on what that leaves of the cores.
+BOOKISH = tests/paper/test_book.py
 
 test:
-	@$(MAKE) --no-print-directory -j $(CORES) JOBS= lint early book
-	$(PYTEST) $(CORES) $(addprefix --ignore=,$(EARLY))
+	@$(MAKE) --no-print-directory -j $(CORES) JOBS= lint bookless book
+	$(PYTEST) --dist worksteal $(BOOKISH)
 
 # The long tests too, weekly and before a release.
 test-all: export SPAQL_FAULTS = 200
 test-all: export PYTEST_ADDOPTS = -m ""
 test-all: $(TRPO) test
 
-early: $(TESTING)
+bookless: $(TESTING)
 	@mkdir -p _build
-	@$(PYTEST) $$((($(CORES) + 1) / 2)) $(EARLY) > _build/early.log 2>&1; found=$$?; cat _build/early.log; exit $$found
+	@nice $(PYTEST) --dist loadfile --ignore=$(BOOKISH) > _build/tests.log 2>&1; found=$$?; cat _build/tests.log; exit $$found
 
 # The book is built from a copy of its pages, with the executed notebooks in their place.
 SOURCE = _build/source

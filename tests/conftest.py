@@ -43,7 +43,15 @@ in_browser = pytest.mark.skipif(
 
 
 # The files of tests that take longest: they are begun first, so that none of them runs on alone at the end.
-FIRST = ("test_explorer", "test_notebooks", "test_book", "test_evidence", "test_agent", "test_runs", "test_repo")
+FIRST = (
+    "test_explorer",
+    "test_evidence",
+    "test_own_problem_page",
+    "test_register",
+    "test_agent",
+    "test_notebooks",
+    "test_runs",
+)
 
 
 def pytest_collection_modifyitems(items):
