@@ -134,7 +134,8 @@ def run_tree(
         with undisturbed(env):
             return play_interpreted(tree, env, starts, limit, deterministic, noise, rng, record)
     seen = np.empty((len(starts) if record else 0, limit, dimensions))
-    world.call(play, starts, limit, tree[:-1], deterministic, noise, rng, rewards, steps, seen)
+    arrays = tuple(map(np.ascontiguousarray, tree[:-1]))  # of one type, whoever made the tree: compiled once
+    world.call(play, starts, limit, arrays, deterministic, noise, rng, rewards, steps, seen)
     kept = seen[np.arange(limit) < steps[:, None]] if record else seen.reshape(0, dimensions)
     return Episodes(rewards, steps, kept)
 
