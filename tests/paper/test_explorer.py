@@ -1,11 +1,9 @@
 """The explorer in a browser: its physics is Gymnasium's, its actions are the agents', and its controls work."""
 
-import html
 import itertools
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +17,7 @@ from spaql.policies.play import evaluate, trajectories
 from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
-from tests.conftest import CHROMIUM, in_browser
+from tests.conftest import in_browser
 
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
 SYSTEMS = [
@@ -50,39 +48,30 @@ def folder(agents, small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("explorer")
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)])
-    shutil.copy(PAGE / "explorer.js", folder)
+    for name in ("explorer.html", "explorer.js"):
+        shutil.copy(PAGE / name, folder)
     shutil.copytree(PAGE / "systems", folder / "systems")
     return folder
 
 
-def browse(folder, script, data=None):
-    """Return what a script in the page leaves in `result`, as JSON after its promise is done."""
-    page = (
-        (folder / "explorer.html" if (folder / "explorer.html").exists() else PAGE / "explorer.html")
-        .read_text(encoding="utf-8")
-        .replace(
-            "</html>",
-            f"""<pre id="result"></pre><script>
-        const given = {json.dumps(data)};
-        const errors = [];
-        addEventListener("error", (event) => errors.push(event.message));
-        const report = (found) => {{ document.getElementById("result").textContent = JSON.stringify(found); }};
-        (async () => {{ {script} }})().then(
-            (result) => report({{ result, errors }}), (error) => report({{ errors: [String(error)] }}));
-        </script></html>""",
+@pytest.fixture(scope="module")
+def browse(browser):
+    """A function that returns what a script in the page of a folder returns, after its promise is done."""
+
+    def run(folder, script, data=None):
+        page, errors = browser.new_page(), []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto((folder / "explorer.html").as_uri())
+        # As text: Playwright would take seconds for so many numbers.
+        given = "const given = JSON.parse(text);"
+        result = page.evaluate(
+            f"async (text) => JSON.stringify(await (async () => {{ {given} {script} }})())", json.dumps(data)
         )
-    )
-    (folder / "test.html").write_text(page, encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom"]
-    flags.append(f"--user-data-dir={folder / 'profile'}")
-    done = subprocess.run(
-        [CHROMIUM, *flags, (folder / "test.html").as_uri()], capture_output=True, text=True, timeout=300
-    )
-    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stderr[-2000:]
-    answer = json.loads(html.unescape(found[1]))
-    assert answer["errors"] == []
-    return answer["result"]
+        page.close()
+        assert errors == []
+        return json.loads(result)
+
+    return run
 
 
 def play_gymnasium(agent, system, seed):
@@ -116,7 +105,7 @@ def episodes(agents):
 
 
 @pytest.fixture(scope="module")
-def played(folder, episodes):
+def played(browse, folder, episodes):
     """What the browser makes of Gymnasium's episodes, and its sines of some angles."""
     return browse(
         folder,
@@ -148,7 +137,7 @@ def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(epi
 
 
 @in_browser
-def test_the_physics_is_the_kernels_everywhere(folder):
+def test_the_physics_is_the_kernels_everywhere(browse, folder):
     # Also where no episode of an agent gets to: at a wall, at a goal, after a fall.
     rng = np.random.default_rng(0)
     cases, expected = [], []
@@ -180,7 +169,7 @@ def test_the_physics_is_the_kernels_everywhere(folder):
 
 
 @in_browser
-def test_every_system_is_drawn_and_played(folder):
+def test_every_system_is_drawn_and_played(browse, folder):
     answer = browse(
         folder,
         """
@@ -236,7 +225,7 @@ def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
 
 
 @in_browser
-def test_the_browser_acts_as_the_agent_everywhere(agents, folder):
+def test_the_browser_acts_as_the_agent_everywhere(browse, agents, folder):
     rng = np.random.default_rng(0)
     points = {}
     for system in SYSTEMS:
@@ -254,7 +243,7 @@ def test_the_browser_acts_as_the_agent_everywhere(agents, folder):
 
 
 @in_browser
-def test_the_cell_that_is_read_is_the_tables(agents, folder):
+def test_the_cell_that_is_read_is_the_tables(browse, agents, folder):
     policy = agents["CartPole-v0", "SPAQLTS"].policy
     frame = policy.table(merge=False)
     point = [0.3, -0.2, 0.04, 0.5]
@@ -288,7 +277,7 @@ CONTROLS = """
 
 
 @in_browser
-def test_agents_learn_in_the_browser_as_in_the_package(tmp_path):
+def test_agents_learn_in_the_browser_as_in_the_package(browse, tmp_path):
     cases = []
     for system, (name, algorithm) in itertools.product(
         ("Pendulum-v1", "CartPole-v0"), (("AQL", AQL), ("SPAQL", SPAQL), ("SPAQL-TS", SPAQLTS))
@@ -324,7 +313,7 @@ def test_agents_learn_in_the_browser_as_in_the_package(tmp_path):
 
 
 @in_browser
-def test_another_mass_or_length_is_the_packages(folder):
+def test_another_mass_or_length_is_the_packages(browse, folder):
     changed = {"mass": 1.5, "length": 0.8}
     cases = [(name, changed) for name in ("Pendulum-v1", "CartPole-v0")]
     answers = browse(
@@ -344,7 +333,7 @@ def test_another_mass_or_length_is_the_packages(folder):
 
 
 @in_browser
-def test_mouse_touch_and_keyboard_work(folder, small):
+def test_mouse_touch_and_keyboard_work(browse, folder, small):
     answer = browse(
         folder,
         CONTROLS
@@ -405,7 +394,7 @@ def test_mouse_touch_and_keyboard_work(folder, small):
 
 
 @in_browser
-def test_two_policies_run_from_the_same_start(folder):
+def test_two_policies_run_from_the_same_start(browse, folder):
     answer = browse(
         folder,
         CONTROLS
@@ -433,7 +422,7 @@ def test_two_policies_run_from_the_same_start(folder):
 
 
 @in_browser
-def test_the_books_styles_put_no_words_before_what_the_explorer_has(folder):
+def test_the_books_styles_put_no_words_before_what_the_explorer_has(browse, folder):
     # They say that there is more to see of what is too wide for its place, by a class that the explorer must not use.
     styles = (PAGE.parent / "static" / "book.css").read_text(encoding="utf-8")
     assert ".wide::before" in styles
@@ -456,7 +445,7 @@ def test_the_books_styles_put_no_words_before_what_the_explorer_has(folder):
 
 
 @in_browser
-def test_the_explorer_says_what_it_will_show_and_what_its_words_mean(folder):
+def test_the_explorer_says_what_it_will_show_and_what_its_words_mean(browse, folder):
     answer = browse(
         folder,
         CONTROLS
@@ -494,8 +483,8 @@ def test_the_explorer_says_what_it_will_show_and_what_its_words_mean(folder):
 
 
 @in_browser
-def test_a_button_of_the_page_says_how_many_leaves_its_policy_has(data, tmp_path):
-    for name in ("explorer.js", "policies.js"):
+def test_a_button_of_the_page_says_how_many_leaves_its_policy_has(browse, data, tmp_path):
+    for name in ("explorer.html", "explorer.js", "policies.js"):
         shutil.copy(PAGE / name, tmp_path)
     shutil.copytree(PAGE / "systems", tmp_path / "systems")
     shows = re.search(r'<p class="shows">.*?</p>', (PAGE.parent / "explorer.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -514,7 +503,7 @@ def test_a_button_of_the_page_says_how_many_leaves_its_policy_has(data, tmp_path
 
 
 @in_browser
-def test_a_system_without_a_file_of_its_own_is_named(folder):
+def test_a_system_without_a_file_of_its_own_is_named(browse, folder):
     said = browse(
         folder,
         """
@@ -528,7 +517,7 @@ def test_a_system_without_a_file_of_its_own_is_named(folder):
 
 
 @in_browser
-def test_a_reader_can_drive(folder):
+def test_a_reader_can_drive(browse, folder):
     answer = browse(
         folder,
         CONTROLS
