@@ -127,6 +127,22 @@ def test_random_ties_prefer_no_action():
     assert 150 < upper < 250
 
 
+def test_a_ball_that_falls_loses_the_cells_deep_below_it_where_another_is_better_now():
+    rng, x = np.random.default_rng(0), np.array([-0.9])
+    p = split(make(1), 0, False, False, rng)
+    above, second = hanging(p, locate(p.cells, p.axes, 0, x))
+    p = split(p, second, False, False, rng)
+    p = split(p, hanging(p, locate(p.cells, p.axes, 0, x))[0], False, False, rng)
+    deep, _ = hanging(p, locate(p.cells, p.axes, 0, x))
+    for ball in set(unsplit(p)) - {above, deep}:
+        update(p.balls, p.cells, 2, ball, 0.0)
+    update(p.balls, p.cells, 2, above, 9.0)
+    update(p.balls, p.cells, 2, deep, 5.0)
+    assert best_ball(p.cells, p.axes, 0, x) == above
+    update(p.balls, p.cells, 2, above, 2.0)  # which is still the best of the cells between
+    assert best_ball(p.cells, p.axes, 0, x) == deep
+
+
 def test_a_point_on_a_border_is_in_the_upper_half_and_one_just_below_is_not():
     p = make(1)
     rng = np.random.default_rng(0)
