@@ -649,7 +649,7 @@ def other_runs(
     {"agents": 0},
 )
 def network_runs(
-    agents: int = 5, iterations: int = 100, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+    agents: int = 0, iterations: int = 100, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return SAC, DQN and PPO on systems that the paper does not have; none if `agents` is 0."""
     return network_jobs(OTHER_SYSTEMS, agents, iterations, evaluations, seed, fresh)
