@@ -434,7 +434,7 @@ def settings_of(algorithm: str, system: str, iterations: int) -> dict[str, tuple
 
 @declare("settings", "settings", QUICK, SMOKE | {"few": 2})
 def setting_runs(
-    agents: int = 10,
+    agents: int = 20,
     few: int = 3,  # agents with dummy observations, which make AQL slow
     iterations: int = 2000,
     evaluations: int = 20,

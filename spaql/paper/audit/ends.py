@@ -1,7 +1,7 @@
 """Which agent a search ends with: what the best and the last one of a training earn on the same fresh episodes.
 
 Training takes no notice of what is kept at its end, so both come from one run.  `python -m spaql.paper.audit.ends`
-makes `results/ends.json` again.
+makes `results/ends.json` again, in minutes on one core.
 """
 
 import itertools
@@ -21,19 +21,18 @@ from spaql.progress import progress
 from spaql.rules import Rules
 
 AGENTS = 20
+SEARCHERS = ("SPAQL", "SPAQL-TS")
 RESETS = {"yes": "splits", "no": "never"}  # whether the trainee returns to the best agent
 HEATS = {"rises": 2.0, "constant": 1.0}  # u
 
 
 def trained(agents: int = AGENTS) -> list[Job]:
-    """Return the trainings: SPAQL with and without returns to its best agent, with and without a rising temperature."""
-    cells = itertools.product(BOTH, RESETS.values(), HEATS.values())
+    """Return the trainings: with and without returns to the best agent, with and without a rising temperature."""
+    cells = itertools.product(BOTH, SEARCHERS, RESETS.values(), HEATS.values())
     return [
         job
-        for system, reset, u in cells
-        for job in make_jobs(
-            ["SPAQL"], [system], [LONG_XI[system]["SPAQL"]], agents, 2000, 20, rules=Rules(reset=reset), u=u
-        )
+        for system, name, reset, u in cells
+        for job in make_jobs([name], [system], [LONG_XI[system][name]], agents, 2000, 20, rules=Rules(reset=reset), u=u)
     ]
 
 
@@ -49,6 +48,7 @@ def measure(job: Job) -> dict[str, Any]:
     resets, heats = ({value: name for name, value in names.items()} for names in (RESETS, HEATS))
     return {
         "system": job.system,
+        "algorithm": job.algorithm,
         "returns": resets[job.rules.reset],
         "temperature": heats[dict(job.parameters)["u"]],
         "agent": job.agent,
@@ -75,12 +75,13 @@ def write_ends(store: str | os.PathLike | None = None) -> Path:
 def keep(rows: list[dict[str, Any]], store: str | os.PathLike | None = None) -> Path:
     """Write rows, one per agent, as one per cell."""
     frame = pd.DataFrame(rows).sort_values("agent", kind="stable").round({"best": 4, "last": 4})
-    cells = frame.groupby(["system", "returns", "temperature"], sort=False)[["best", "last"]].agg(list).reset_index()
+    keys = ["system", "algorithm", "returns", "temperature"]
+    cells = frame.groupby(keys, sort=False)[["best", "last"]].agg(list).reset_index()
     return write_kept("ends", store, cells=cells.to_dict("records"))
 
 
 def load_ends(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return one row per system, returns and temperature, with the lists of what best and last agents earn."""
+    """Return one row per system, algorithm, returns and temperature, with lists of what best and last agents earn."""
     return load_kept("ends", store, "cells")
 
 

@@ -31,6 +31,7 @@ from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.ends import load_ends
 from spaql.paper.audit.foresight import load_foresight
+from spaql.paper.audit.ideas import load_ideas
 from spaql.paper.audit.kept import load_kept
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
 from spaql.paper.audit.repaired import removals, samples_to_levels
@@ -270,18 +271,21 @@ def foresight() -> dict[str, str]:
 
 
 def settings() -> dict[str, str]:
-    """Return what other settings earn, `settings.SYSTEM.ALGORITHM.SETTING`, and the separation of the search (08)."""
+    """Return what other settings earn (08), `settings.SYSTEM.ALGORITHM.SETTING`, the search apart, and ideas."""
     places, whos = ({name: key for key, name in names.items()} for names in (SYSTEMS, ALGORITHMS | {"r": "SPAQL-R"}))
     found = {
         f"settings.{places[row.system]}.{whos[row.algorithm]}.{row.setting.replace(' ', '-')}": number(row.fresh, 0)
         for row in stored_settings().itertuples()
     }
     for row in load_ends().to_dict("records"):
-        key = f"ends.{places[row['system']]}.{'returns' if row['returns'] == 'yes' else 'stays'}.{row['temperature']}"
+        returns = "returns" if row["returns"] == "yes" else "stays"
+        key = f"ends.{places[row['system']]}.{whos[row['algorithm']]}.{returns}.{row['temperature']}"
         found |= {f"{key}.{end}": number(np.mean(row[end]), 0) for end in ("best", "last")}
-    found |= {"ends.agents": str(len(row["best"]))} | {
-        f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "few")
-    }
+    for row in load_ideas().to_dict("records"):
+        key = f"ideas.{places[row['system']]}.{row['idea'].replace(',', '').replace(' ', '-')}"
+        found |= {key: number(np.mean(row["fresh"]), 0), "ideas.agents": str(len(row["fresh"]))}
+    found["ends.agents"] = str(len(load_ends().best[0]))
+    found |= {f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "few")}
     xi = xi_of_theory(200, 2000)
     found |= {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}
     return found

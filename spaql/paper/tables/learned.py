@@ -47,7 +47,7 @@ def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
 
 
 def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return how much of the estimates the visits alone explain; below it, the same of the study of ξ."""
+    """Return how much of the estimates the visits alone explain, in the long runs and in the study of ξ."""
     rows = [
         {
             "system": title(system),
@@ -60,13 +60,19 @@ def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) 
         }
         for (system, algorithm), cell in by_group(frame)
     ]
-    parts = [
-        f"{group.algorithm} on {title(group.system)}, {group.agents} agents with {group.values} values of ξ: V = H in "
-        + ("all cells" if group.at_H == 1 else f"at least {100 * group.at_H:.0f} % of the cells")
-        + f", and a distance of at most {number(group.law, 1 if group.law else 0)}"
+    rows += [
+        {
+            "system": f"{title(group.system)}, study of ξ",
+            "algorithm": group.algorithm,
+            "agents": str(group.agents),
+            "proof": "holds" if group.at_H == 1 else "does not apply",
+            "cells with V = H": f"{100 * group.at_H:.1f} %",
+            "largest distance from the function of visits": number(group.law, 1 if group.law else 0),
+            "rank correlation with visits": "",
+        }
         for group in law.to_records()
     ]
-    return Table(pd.DataFrame(rows), caption, name, f"In the whole study of ξ: {'; '.join(parts)}.")
+    return Table(pd.DataFrame(rows), caption, name)
 
 
 def prediction_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
@@ -129,11 +135,29 @@ def half_width(values: pd.Series, digits: int = 2) -> str:
 
 def ends_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return what the best and the last agent of a training earn, with and without returns and heat."""
-    rows = [
-        {"system": title(row.system), "returns to the best": row.returns, "temperature": row.temperature}
-        | {"best kept": half_width(row.best, 0), "last kept": half_width(row.last, 0)}
-        for row in frame.itertuples()
-    ]
+    rows = []
+    for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
+        for end in ("best", "last"):
+            row = {"system": title(system), "algorithm": algorithm, "kept": end}
+            for each in cell.to_dict("records"):
+                heat = "heat" if each["temperature"] == "rises" else "no heat"
+                row[f"{'returns' if each['returns'] == 'yes' else 'no returns'}, {heat}"] = half_width(each[end], 0)
+            rows.append(row)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def ideas_table(frame: pd.DataFrame, effects: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what the ideas earn, beside SPAQL that keeps its best and its last agent: rows of `controls_table`."""
+    last = effects[effects.algorithm.eq("SPAQL") & effects.control.eq("last kept") & effects.quantity.eq("fresh")]
+    rows = []
+    for system, cell in frame.groupby("system", sort=False):
+        known = last[last.system == system].iloc[0]
+        row = {
+            label: plus_minus(known[column], known[f"{column}_high"] - known[column], 0)
+            for label, column in (("SPAQL", "text"), ("SPAQL, last kept", "changed"))
+        }
+        ideas = {idea.idea: half_width(idea.fresh, 0) for idea in cell.itertuples()}
+        rows.append({"system": title(system)} | row | ideas)
     return Table(pd.DataFrame(rows), caption, name)
 
 
