@@ -14,7 +14,7 @@ const spaqlExplorer = (() => {
   const step = (system, state, action) => known(system).step(system.constants, state, action);
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The policies: exact trees.  In a leaf, `left` is the number of its row.
+  // The policies: exact trees, and networks.  In a leaf of a tree, `left` is the number of its row.
 
   // What the questions are about: where a policy has a sine for a cosine, the angle stands in the place of the cosine.
   const asked = ({ sine }, observation) => (sine
@@ -31,7 +31,37 @@ const spaqlExplorer = (() => {
     return policy.left[node];
   }
 
-  const act = (policy, observation) => policy.action[find(policy, observation)];
+  // The layers of a network: 32-bit floats, one row per input and a last one of biases.
+  const decoded = new Map();
+  function layersOf(policy) {
+    if (!decoded.has(policy)) {
+      decoded.set(policy, policy.layers.map((text) =>
+        new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)));
+    }
+    return decoded.get(policy);
+  }
+
+  // What a network does: tanh between layers and bounds at the end, or, of SAC, ReLU and a tanh spread over the bounds.
+  function think(system, policy, observation) {
+    const layers = layersOf(policy);
+    const values = layers.reduce((inputs, layer, i) => {
+      const width = layer.length / (inputs.length + 1);
+      const outputs = Float64Array.from(layer.subarray(inputs.length * width));
+      inputs.forEach((input, row) => {
+        if (input !== 0) for (let j = 0; j < width; j += 1) outputs[j] += input * layer[row * width + j];
+      });
+      if (i === layers.length - 1) return outputs;
+      return outputs.map(policy.squashed ? (value) => Math.max(0, value) : Math.tanh);
+    }, observation);
+    if (system.choices.length) return values.indexOf(Math.max(...values));
+    const [low, high] = system.action_range;
+    if (policy.squashed) return low + ((Math.tanh(values[0]) + 1) * (high - low)) / 2;
+    return Math.min(high, Math.max(low, values[0]));
+  }
+
+  const act = (system, policy, observation) =>
+    (policy.layers ? think(system, policy, observation) : policy.action[find(policy, observation)]);
+  const hasCells = (policy) => Boolean(policy?.q) && policy.q[0] !== null;
 
   // The bounds of the cell that holds an observation, [lowest, highest] for each variable that the policy asks for.
   function cellBounds(system, policy, observation) {
@@ -68,7 +98,7 @@ const spaqlExplorer = (() => {
     const run = newRun(start);
     const taken = [];
     while (!run.over && (!actions || taken.length < actions.length)) {
-      taken.push(actions ? actions[taken.length] : act(policy, observe(system, run.state)));
+      taken.push(actions ? actions[taken.length] : act(system, policy, observe(system, run.state)));
       advanceRun(system, run, taken[taken.length - 1]);
     }
     return { states: run.trail, actions: taken, total: run.total, over: Boolean(run.fell) };
@@ -114,27 +144,25 @@ const spaqlExplorer = (() => {
   const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
   const physical = (system, action) => (system.choices.length ? system.choices[action] : action);
 
-  function actionInWords(system, policy, row) {
-    const signed = (action) => {
-      const value = physical(system, action);
+  function actionInWords(system, action, low = action, high = action) {
+    const signed = (given) => {
+      const value = physical(system, given);
       return (value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2);
     };
-    let words = withUnit(signed(policy.action[row]), system.action_unit);
-    const told = known(system).words?.(physical(system, policy.action[row]));
+    let words = withUnit(signed(action), system.action_unit);
+    const told = known(system).words?.(physical(system, action));
     if (told) words = `${told}, ${words}`;
-    if (policy.low[row] !== policy.high[row]) {
-      words += ` (the middle of ${signed(policy.low[row])} to ${signed(policy.high[row])})`;
-    }
+    if (low !== high) words += ` (the middle of ${signed(low)} to ${signed(high)})`;
     return words;
   }
 
-  // What colours show: a share between 0 and 1 for each row, and the words at the two ends.
+  // What colours show: a share between 0 and 1 for each row of a tree, and the words at the two ends.
   function shading(system, policy, what) {
     if (what === "action") {
       const [low, high] = system.action_range;
       const ends = [low, high].map((end) => withUnit(number(end, 0), system.action_unit));
-      const shares = policy.action.map((a) => (physical(system, a) - low) / (high - low));
-      return { shares, ends, stops: shadesOf(low, high) };
+      const shareOf = (action) => (physical(system, action) - low) / (high - low);
+      return { shareOf, shares: policy.action?.map(shareOf), ends, stops: shadesOf(low, high) };
     }
     const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
     const low = Math.min(...values);
@@ -255,13 +283,14 @@ const spaqlExplorer = (() => {
   const stateInWords = (system, where) =>
     system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
   const counted = (leaves) => `${leaves.toLocaleString("en")} ${leaves === 1 ? "leaf" : "leaves"}`;
-  const policyName = (p) => `${p.algorithm}, ${p.made} (${counted(p.leaves)}, ${number(p.reward, 0)})`;
+  const sized = ({ weights, leaves }) => (weights ? `${weights.toLocaleString("en")} weights` : counted(leaves));
+  const policyName = (p) => `${p.algorithm}, ${p.made} (${sized(p)}, ${number(p.reward, 0)})`;
 
   // What a policy is, how it was made and what it earns, in a sentence or two.
   function policyInWords(system, policy) {
     const how = known(system).settled && policy.settled !== null
       ? `, and ${(100 * policy.settled).toFixed(1)} % of them ${known(system).settled}` : "";
-    return `${policy.algorithm}, ${policy.made}: ${policy.origin}. ${counted(policy.leaves)}; `
+    return `${policy.algorithm}, ${policy.made}: ${policy.origin}. ${sized(policy)}; `
       + `mean return ${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes${how}.`;
   }
 
@@ -427,13 +456,14 @@ const spaqlExplorer = (() => {
     const key = element(mapped, "div", { class: "key" });
     const more = element(box, "div", { class: "more" });
     const strip = element(more, "canvas", { class: "strip", width: 480, height: 130, role: "img" });
-    const readout = element(more, "div", { role: "status", "aria-live": "polite", "aria-label": "The cell" });
+    const readout = element(more, "div", { role: "status", "aria-live": "polite", "aria-label": "The state" });
     const details = element(box, "details");
     const summary = element(details, "summary");
     const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
 
     const panel = { box, policy: null, drive: null, run: newRun([]) };
     let picture = null;
+    let slice = []; // what it shows
     let painted = 0; // when
     let pointed = null; // a state the pointer is at
 
@@ -443,13 +473,13 @@ const spaqlExplorer = (() => {
       panel.drive?.box.remove();
       panel.drive = policy ? null : makeDrive(box, view.system);
       mapped.hidden = readout.hidden = !policy;
-      details.hidden = !policy?.text;
+      details.hidden = !policy?.text; // a network has none
       if (!policy) {
         who.textContent = "You drive.";
         return;
       }
       who.textContent = policyInWords(view.system, policy);
-      summary.textContent = `The tree that decides: ${counted(policy.leaves)}, mean return ${number(policy.reward, 1)}`;
+      summary.textContent = `The tree that decides: ${sized(policy)}, mean return ${number(policy.reward, 1)}`;
       text.textContent = policy.text;
       details.open = policy.leaves <= 12;
     };
@@ -472,9 +502,27 @@ const spaqlExplorer = (() => {
       if (!panel.policy) return;
       const { system } = view;
       const { policy } = panel;
-      const [width, height] = [map.width, map.height];
-      const what = policy.q[0] === null ? "action" : view.what;
+      const what = hasCells(policy) ? view.what : "action";
+      const held = panel.run.state.filter((_, i) => i !== view.across && i !== view.up);
+      const asks = [policy, what, view.across, view.up, grain, ...held];
+      if (asks.length === slice.length && asks.every((part, i) => part === slice[i])) return;
+      slice = asks;
       const shade = shading(system, policy, what);
+      if (policy.layers) paintNetwork(shade, grain);
+      else paintTree(shade, grain);
+      painted = performance.now();
+      if (grain > 1) return;
+      labelAxis(upTicks, system.state[view.up], [1, 0]);
+      labelAxis(acrossTicks, system.state[view.across], [0, 1]);
+      drawKey(key, system, shade, what);
+      const variables = [view.across, view.up].map((i) => system.state[i].symbol).join(" and ");
+      map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
+    };
+
+    function paintTree(shade, grain) {
+      const { system } = view;
+      const { policy } = panel;
+      const [width, height] = [map.width, map.height];
       const shades = shade.shares.map((share) => colour(share, shade.stops));
       // A coarser picture is painted faster.
       const [across, up] = [Math.ceil(width / grain), Math.ceil(height / grain)];
@@ -497,14 +545,29 @@ const spaqlExplorer = (() => {
           pixels[j * width + i] = left || above ? grey : packed[rows[here]];
         }
       }
-      painted = performance.now();
-      if (grain > 1) return;
-      labelAxis(upTicks, system.state[view.up], [1, 0]);
-      labelAxis(acrossTicks, system.state[view.across], [0, 1]);
-      drawKey(key, system, shade, what);
-      const variables = [view.across, view.up].map((i) => system.state[i].symbol).join(" and ");
-      map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
-    };
+    }
+
+    // A network is asked at as many points as take a moment, and its continuous actions are drawn in between.
+    function paintNetwork(shade, least) {
+      const { system } = view;
+      const { policy } = panel;
+      const [width, height] = [map.width, map.height];
+      const grain = Math.max(least, Math.ceil(Math.sqrt((width * height * policy.weights) / 2e8)));
+      const [across, up] = [Math.ceil(width / grain), Math.ceil(height / grain)];
+      const asked = new ImageData(across, up);
+      for (let j = 0; j < up; j += 1) {
+        for (let i = 0; i < across; i += 1) {
+          const where = observe(system, stateAt((i + 0.5) / across, 1 - (j + 0.5) / up));
+          const share = shade.shareOf(act(system, policy, where));
+          asked.data.set([...colour(share, shade.stops), 255], 4 * (j * across + i));
+        }
+      }
+      const [small, large] = [[across, up], [width, height]].map((size) => new OffscreenCanvas(...size).getContext("2d"));
+      small.putImageData(asked, 0, 0);
+      large.imageSmoothingEnabled = !system.choices.length;
+      large.drawImage(small.canvas, 0, 0, width, height);
+      picture = large.getImageData(0, 0, width, height);
+    }
 
     function drawMap() {
       const context = map.getContext("2d");
@@ -542,7 +605,6 @@ const spaqlExplorer = (() => {
       const { policy } = panel;
       const where = pointed || panel.run.state;
       const observation = observe(system, where);
-      const row = find(policy, observation);
       readout.replaceChildren();
       const table = element(readout, "table");
       const add = (name, value) => {
@@ -551,6 +613,11 @@ const spaqlExplorer = (() => {
         element(line, "td", {}, value);
       };
       add(pointed ? "State pointed at" : "State", stateInWords(system, where));
+      if (policy.layers) {
+        add(system.action, actionInWords(system, act(system, policy, observation)));
+        return;
+      }
+      const row = find(policy, observation);
       cellBounds(system, policy, observation).forEach(([low, high], i) => {
         const name = policy.asked ? policy.asked[i] : system.observed[i];
         if (!name) return; // a sine, of which the angle says all
@@ -558,7 +625,7 @@ const spaqlExplorer = (() => {
         const unit = policy.asked ? policy.units[i] : system.units[i];
         add(`${name} in its cell`, withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, unit));
       });
-      add(system.action, actionInWords(system, policy, row));
+      add(system.action, actionInWords(system, policy.action[row], policy.low[row], policy.high[row]));
       if (policy.q[row] !== null) {
         add("Q", number(policy.q[row], 1));
         add("visits", String(policy.visits[row]));
@@ -593,7 +660,7 @@ const spaqlExplorer = (() => {
       const { system } = view;
       if (panel.run.over) return;
       pointed = null;
-      const action = panel.policy ? act(panel.policy, observe(system, panel.run.state)) : panel.drive.action;
+      const action = panel.policy ? act(system, panel.policy, observe(system, panel.run.state)) : panel.drive.action;
       advanceRun(system, panel.run, action);
       if (push) panel.push(push);
       // The slice moves with the system; to paint it at every step would slow the system down.
@@ -751,7 +818,7 @@ const spaqlExplorer = (() => {
       panels[1].box.hidden = besideChoice.value === "none";
       room.className = panels[1].box.hidden ? "one" : "both";
       if (!panels[1].box.hidden) panels[1].take(data.policies[besideChoice.value] ?? null); // null: the reader drives
-      const cells = shown().some(({ policy }) => policy && policy.q[0] !== null);
+      const cells = shown().some(({ policy }) => hasCells(policy));
       const whats = [["action", view.system.action], ["q", "Q"], ["visits", "visits"]];
       estimates.hidden = !cells;
       fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);

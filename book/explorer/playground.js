@@ -1,21 +1,22 @@
 "use strict";
-// A partition that splits before one's eyes: agents that learn in the page, side by side.  It needs learning.js, the
-// files of systems/, explorer.js for its colours, and an element with the id "spaql-playground" and the systems' data.
+// A partition that splits before one's eyes: agents that learn in the page, side by side.  It needs learning.js,
+// replay.js, the files of systems/, explorer.js for its colours, and an element with the id "spaql-playground" and the
+// systems' data.
 
 (() => {
   const place = document.getElementById("spaql-playground");
   if (!place) return;
   const systems = JSON.parse(place.dataset.systems);
-  const ALGORITHMS = ["AQL", "SPAQL", "SPAQL-TS"];
+  const ALGORITHMS = ["AQL", "SPAQL", "SPAQL-TS", "SPAQL-R"];
   const { element, choice, fill, number, colour, shadesOf } = spaqlExplorer.parts;
 
   place.replaceChildren();
   place.classList.add("spaql");
   element(place, "style", {}, `${spaqlExplorer.parts.STYLE}
-    .spaql .agents { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 0.8rem; }
+    .spaql .agents { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 0.6rem; }
     .spaql .agents .name { font-weight: 600; margin: 0.4rem 0 0.2rem; }
     .spaql .agents p { font-size: 0.85rem; margin: 0.2rem 0; font-variant-numeric: tabular-nums; min-height: 2.6em; }
-    @media (max-width: 600px) { .spaql .agents { grid-template-columns: 1fr; } }`);
+    @media (max-width: 600px) { .spaql .agents { grid-template-columns: repeat(2, minmax(0, 1fr)); } }`);
   const top = element(place, "div", { class: "spaql-row" });
   const systemChoice = choice(top, "System");
   const slider = (text, max) => {
@@ -56,14 +57,16 @@
     N.show(NS[N.input.value]);
     const begin = () => SPAQL_SYSTEMS[system().family].begin(Math.random);
     for (const panel of panels) {
-      panel.agent = spaqlLearning.newAgent(system(), panel.algorithm, settings(), Math.random, begin);
+      panel.agent = panel.algorithm === "SPAQL-R" ? spaqlReplay.newAgent(system(), settings(), Math.random, begin)
+        : spaqlLearning.newAgent(system(), panel.algorithm, settings(), Math.random, begin);
       panel.shown = null;
     }
     const [across, up] = system().axes.map((name) => system().state.find((variable) => variable.name === name));
     note.textContent = `The maps show the ${system().action} of each agent's best policy so far over ${across.symbol} `
       + `(across) and ${up.symbol} (up)${system().state.length > 2 ? ", the other variables at zero" : ""}; lines are the `
-      + "borders of cells. AQL has a partition for each time step: this is the first one. Below: the mean return of the "
-      + "N rollouts after each training episode (dots) and what is reported (line).";
+      + "borders of cells. AQL has a partition for each time step: this is the first one. SPAQL-R has neither ξ nor use "
+      + "for the rollouts. Below: the mean return of the N rollouts after each training episode (dots) and what is "
+      + "reported (line).";
     show();
   }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import HANGING, LEARNED, SEED, SMALLER, Shown, read_policies, story, write_policies
 from spaql.paper.runs.provenance import default_store
@@ -25,6 +25,13 @@ SYSTEMS = [
     *("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"),
 ]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
+
+CONTROLS = """
+        const place = document.getElementById("spaql-explorer");
+        const [system, policy, beside] = place.querySelectorAll("select");
+        const choose = (select, value) => { select.value = value; select.dispatchEvent(new Event("change")); };
+        const button = (text) => [...place.querySelectorAll("button")].find((b) => b.textContent === text);
+"""  # the page's own, by name
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +123,7 @@ def played(browse, folder, episodes):
             return {
                 whole: spaqlExplorer.episode(system, policy, episode.states[0], episode.actions),
                 steps: episode.actions.map((action, i) => spaqlExplorer.step(system, episode.states[i], action)),
-                chosen: episode.observations.map((observation) => spaqlExplorer.act(policy, observation)),
+                chosen: episode.observations.map((observation) => spaqlExplorer.act(system, policy, observation)),
                 closed: spaqlExplorer.episode(system, policy, episode.states[0]).actions,
             };
         });
@@ -235,11 +242,57 @@ def test_the_browser_acts_as_the_agent_everywhere(browse, agents, folder):
         points[system] = drawn.astype(np.float32).tolist()
     answers = browse(
         folder,
-        "return SPAQL_POLICIES.policies.map((p) => given[p.system].map((point) => spaqlExplorer.act(p, point)));",
+        """
+        const { systems, policies } = SPAQL_POLICIES;
+        return policies.map((p) => given[p.system].map((point) => spaqlExplorer.act(systems[p.system], p, point)));
+        """,
         points,
     )
     for ((system, _), agent), actions in zip(agents.items(), answers, strict=False):
         assert actions == agent.predict(np.array(points[system]), deterministic=True)[0].ravel().tolist()
+
+
+@in_browser
+def test_networks_act_in_the_browser_as_in_the_package(browse, tmp_path):
+    shown = explorer.network_policies()
+    write_policies(tmp_path / "policies.js", shown)
+    for name in ("explorer.html", "explorer.js"):
+        shutil.copy(PAGE / name, tmp_path)
+    shutil.copytree(PAGE / "systems", tmp_path / "systems")
+    scale = {"Pendulum-v1": [1, 1, 8], "CartPole-v0": [2.4, 3, 0.2, 3]}
+    rng = np.random.default_rng(0)
+    points = [rng.normal(scale=scale[item.system], size=(500, len(scale[item.system]))) for item in shown]
+    points = [drawn.astype(np.float32) for drawn in points]
+    answer = browse(
+        tmp_path,
+        CONTROLS
+        + """
+        const { systems, policies } = SPAQL_POLICIES;
+        const acts = given.map((points, i) =>
+            points.map((point) => spaqlExplorer.act(systems[policies[i].system], policies[i], point)));
+        const seen = policies.map((policyOf, i) => {
+            choose(system, policyOf.system);
+            choose(policy, i);
+            choose(beside, i);
+            button("One step").click();
+            const map = place.querySelector("canvas.map");
+            return [place.querySelectorAll(".score")[1].textContent,
+                new Set(map.getContext("2d").getImageData(0, 0, map.width, map.height).data).size];
+        });
+        return { acts, seen };
+        """,
+        [drawn.tolist() for drawn in points],
+    )
+    for item, drawn, acts in zip(shown, points, answer["acts"], strict=True):
+        expected = item.what.predict(drawn)[0].ravel()
+        if item.what.low.size:
+            assert np.abs(acts - expected).max() < 1e-4  # of a torque up to 2: the package computes in 32 bits
+        else:
+            assert np.mean(acts == expected) > 0.99  # but for ties within a rounding
+        assert len(np.unique(expected)) > 1
+    for score, painted in answer["seen"]:
+        assert score.startswith("Step 1 of 200, return ")
+        assert painted > 10
 
 
 @in_browser
@@ -268,21 +321,13 @@ def test_the_cell_that_is_read_is_the_tables(browse, agents, folder):
     assert visits == row.visits
 
 
-CONTROLS = """
-        const place = document.getElementById("spaql-explorer");
-        const [system, policy, beside] = place.querySelectorAll("select");
-        const choose = (select, value) => { select.value = value; select.dispatchEvent(new Event("change")); };
-        const button = (text) => [...place.querySelectorAll("button")].find((b) => b.textContent === text);
-"""  # the page's own, by name
-
-
 @in_browser
 def test_agents_learn_in_the_browser_as_in_the_package(browse, tmp_path):
     cases = []
     for system, (name, algorithm) in itertools.product(
-        ("Pendulum-v1", "CartPole-v0"), (("AQL", AQL), ("SPAQL", SPAQL), ("SPAQL-TS", SPAQLTS))
+        ("Pendulum-v1", "CartPole-v0"), (("AQL", AQL), ("SPAQL", SPAQL), ("SPAQL-TS", SPAQLTS), ("SPAQL-R", SPAQLR))
     ):
-        agent = algorithm(system, xi=4, seed=7)
+        agent = algorithm(system, seed=7, **({} if algorithm is SPAQLR else {"xi": 4}))
         draws, starts, _ = np.random.SeedSequence(7).spawn(3)
         env_seed = np.random.SeedSequence(int(starts.generate_state(1)[0]))
         begin = system_of(agent.env).draw_starts(None, np.random.Generator(np.random.PCG64(env_seed)), 52)
@@ -293,15 +338,17 @@ def test_agents_learn_in_the_browser_as_in_the_package(browse, tmp_path):
         })  # fmt: skip
     shutil.copytree(PAGE, tmp_path / "page")
     page = (PAGE / "explorer.html").read_text(encoding="utf-8")
-    loads = page.replace('<script src="explorer.js">', '<script src="learning.js"></script><script src="explorer.js">')
+    more = "".join(f'<script src="{name}.js"></script>' for name in ("learning", "replay"))
+    loads = page.replace('<script src="explorer.js">', more + '<script src="explorer.js">')
     (tmp_path / "page" / "explorer.html").write_text(loads, encoding="utf-8")
     answers = browse(
         tmp_path / "page",
         """
         return given.map(({ system, algorithm, starts, random }) => {
             let [drawn, begun] = [0, 0];
-            const agent = spaqlLearning.newAgent(system, algorithm, { xi: 4, N: 3 }, () => random[drawn++],
-                () => starts[begun++]);
+            const [draw, begin] = [() => random[drawn++], () => starts[begun++]];
+            const agent = algorithm === "SPAQL-R" ? spaqlReplay.newAgent(system, { N: 3 }, draw, begin)
+                : spaqlLearning.newAgent(system, algorithm, { xi: 4, N: 3 }, draw, begin);
             while (agent.history.length < 12) agent.advance();
             return agent.history.map(({ mean, arms }) => [mean, arms]);
         });
@@ -310,6 +357,24 @@ def test_agents_learn_in_the_browser_as_in_the_package(browse, tmp_path):
     )
     for case, answer in zip(cases, answers, strict=True):
         assert np.array(answer) == pytest.approx(np.array(case["history"]), abs=1e-6), case["algorithm"]
+
+
+@in_browser
+def test_the_playground_trains_every_agent(browse, tmp_path):
+    shutil.copytree(PAGE, tmp_path / "page")
+    part = explorer.playground().replace("../_static/", "").removeprefix("```{raw} html\n").removesuffix("```\n")
+    (tmp_path / "page" / "explorer.html").write_text(f"<html><body>{part}</body></html>", encoding="utf-8")
+    answer = browse(
+        tmp_path / "page",
+        """
+        const place = document.getElementById("spaql-playground");
+        place.querySelector("button").click();
+        const said = () => [...place.querySelectorAll(".agents p")].map((p) => p.textContent);
+        while (!said().every((words) => words.includes("episodes"))) await new Promise((go) => setTimeout(go, 100));
+        return [...place.querySelectorAll(".agents .name")].map((name) => name.textContent);
+        """,
+    )
+    assert answer == ["AQL", "SPAQL", "SPAQL-TS", "SPAQL-R"]
 
 
 @in_browser
@@ -587,7 +652,7 @@ def test_the_books_data_are_what_they_say(data):
     assert list(data["systems"]) == shown
     assert {policy["system"] for policy in data["policies"]} == set(shown) == set(SYSTEMS)
     assert data["systems"] == {system: explorer.describe_system(system) for system in shown}
-    for policy in (p for p in data["policies"] if p["system"] in explorer.SYSTEMS):
+    for policy in (p for p in data["policies"] if p["system"] in explorer.SYSTEMS and "layers" not in p):
         tree = rebuilt(policy)
         rewards = evaluate(tree, policy["system"], 1000, seed=SEED)
         exact = policy["algorithm"] == "SPAQL-R"  # the others' are of other fresh episodes
@@ -602,7 +667,8 @@ def test_spaql_r_comes_first_and_policies_say_what_they_are(data):
     for system in explorer.SYSTEMS:
         first, *others = (policy for policy in data["policies"] if policy["system"] == system)
         assert first["algorithm"] == "SPAQL-R"
-        assert [p["reward"] for p in others] == sorted((p["reward"] for p in others), reverse=True)
+        earned = [p["reward"] for p in others if "leaves" in p]
+        assert earned == sorted(earned, reverse=True)
     for policy in data["policies"]:
         assert policy["made"] in (LEARNED, SMALLER)
         assert policy["origin"]

@@ -1,5 +1,6 @@
-"""The data of the book's explorer: policies as exact trees, for a page that needs neither server nor Python."""
+"""The data of the book's explorer: exact trees and networks, for a page that needs neither server nor Python."""
 
+import base64
 import html
 import json
 import math
@@ -12,22 +13,34 @@ import numpy as np
 import pandas as pd
 
 from spaql.algorithms import SPAQLR, SPAQLTS
+from spaql.paper.audit.robustness import run_network
 from spaql.paper.frames import best
 from spaql.paper.labels import number
 from spaql.paper.runs.algorithms import make_agent
+from spaql.paper.runs.network import Network, policy_network
 from spaql.paper.runs.provenance import default_store
+from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import run
 from spaql.paper.runs.stored_trees import PUBLISHED, simplified
 from spaql.paper.studies import study
 from spaql.policies.exact_tree import Branches
 from spaql.policies.export import export_text
-from spaql.policies.play import evaluate, trajectories
+from spaql.policies.play import evaluate, trajectories, world_of
 from spaql.policies.policy import Policy
-from spaql.policies.settled import share_settled
+from spaql.policies.settled import share_of, share_settled
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
-from spaql.spaces import PLAIN, to_box
-from spaql.systems import compiled_world, episode_limit, make_env, possible_returns, solved_at, system_of, title
+from spaql.spaces import PLAIN, Space, to_box
+from spaql.systems import (
+    compiled_world,
+    episode_limit,
+    make_env,
+    possible_returns,
+    solved_at,
+    space_of,
+    system_of,
+    title,
+)
 
 SEED = 1000  # of the agents trained for the page, and of the episodes whose mean return it shows of them
 EPISODES = 1000
@@ -56,7 +69,7 @@ class Shown(NamedTuple):
 
     system: str  # a Gymnasium id of a compiled system
     algorithm: str
-    what: Policy | Tree
+    what: Policy | Tree | Network
     made: str = LEARNED
     origin: str = ""  # in words
     reward: float | None = None  # its mean return on fresh episodes, if it is known
@@ -108,9 +121,28 @@ def repaired_policies(samples: int = SAMPLES) -> list[Shown]:
     ]
 
 
+def network_policies(**running: Any) -> list[Shown]:
+    """Return the networks of TRPO's best agents, with what their records say they earn, and of an agent of SAC.
+
+    Parameters
+    ----------
+    running
+        How to get the records, see `spaql.paper.runs.runner.run`.
+    """
+    shown = []
+    for system in ("Pendulum-v1", "CartPole-v0"):
+        group = [job for job in study("trpo") if (job.system, job.algorithm) == (system, "TRPO")]
+        record = best(run(group, **running))
+        origin = f"the best of {len(group)} agents, by its own measure, after {record.history['steps'].sum():,} samples"
+        shown.append(Shown(system, "TRPO", policy_network(record.job), LEARNED, origin, record.fresh[2]))
+    (job,) = (job for job in study("sb3") if (job.algorithm, job.agent) == ("SAC", 0))
+    origin = f"one agent, after {job.iterations * CHECKPOINT:,} samples"
+    return [*shown, Shown(job.system, "SAC", policy_network(job), LEARNED, origin)]
+
+
 def book_policies() -> list[Shown]:
-    """Return the policies of the book's page: the repaired algorithm's, the paper's, and those of other systems."""
-    return [*repaired_policies(), *paper_policies(), *other_policies()]
+    """Return the policies of the book's page: the repaired algorithm's, the paper's, networks', other systems'."""
+    return [*repaired_policies(), *paper_policies(), *network_policies(), *other_policies()]
 
 
 def other_policies(iterations: int = ITERATIONS) -> list[Shown]:
@@ -155,7 +187,10 @@ def write_policies(path: str | os.PathLike, shown: Iterable[Shown]) -> Path:
     shown = list(shown)
     data = {
         "systems": {system: describe_system(system) for system in dict.fromkeys(item.system for item in shown)},
-        "policies": [describe_policy(item) for item in shown],
+        "policies": [
+            describe_network(item, item.what) if isinstance(item.what, Network) else describe_policy(item)
+            for item in shown
+        ],
         "hangs": hanging_at(shown),
     }
     path = Path(path)
@@ -206,6 +241,8 @@ def hanging_at(shown: Iterable[Shown]) -> float | None:
 
 def tree_of(item: Shown) -> Tree:
     """Return a policy as a tree."""
+    if isinstance(item.what, Network):
+        raise TypeError(f"the policy of {item.algorithm} is a network, not a tree")
     return item.what.tree() if isinstance(item.what, Policy) else item.what
 
 
@@ -216,14 +253,13 @@ def describe_system(system: str) -> dict[str, Any]:
     world = compiled_world(env, names.space)
     if world is None or known is None:
         raise ValueError(f"the explorer plays compiled systems, and {system} is none")
-    bounds = zip(names.space.centre, names.space.half, strict=True)
     return {
         "title": title(system),
         "family": known.name,
         "constants": world.model.constants._asdict(),
         "observed": [variable.symbol for variable in known.observed],
         "units": list(names.units),
-        "bounds": [[c - h, c + h] if math.isfinite(h) else None for c, h in bounds],
+        "bounds": bounds_of(names.space),
         "state": [
             {"name": v.name, "symbol": v.symbol, "unit": v.unit, "ends": list(v.ends), "period": v.period}
             for v in known.state
@@ -238,21 +274,32 @@ def describe_system(system: str) -> dict[str, Any]:
 
 
 def describe_learning(system: str) -> dict[str, Any]:
-    """Return what the page must know of a system to learn on it: also its map to the standard space."""
-    agent = SPAQLTS(system, xi=0.0)
+    """Return what the page must know of a system to learn on it: also its maps to the standard space."""
+    agent, other = SPAQLTS(system, xi=0.0), SPAQLR(system)
     low, high = possible_returns(system)
+    space, names = other._space, variables_of(other.env, other._space)
     return describe_system(system) | {
         "slopes": list(agent._space.slope),
         "reference": list(agent._learner.reference),
         "lam": agent._learner.lam,
         "returns": [max(low, -2000.0), high],  # what a curve shows
+        "replay": other._replayer._asdict()
+        | {name: other.parameters[name] for name in ("memory", "initial")}
+        | {"slopes": space.slope, "sine": space.sine, "bounds": bounds_of(space)}
+        | {"actions": as_actions(names, other._choices()[:, 0])},
     }
+
+
+def bounds_of(space: Space) -> list[list[float] | None]:
+    """Return the bounds of the observations, None of those that have none."""
+    ends = zip(space.centre, space.half, strict=True)
+    return [[centre - half, centre + half] if math.isfinite(half) else None for centre, half in ends]
 
 
 def playground(systems: Iterable[str] = ("Pendulum-v1", "CartPole-v0")) -> str:
     """Return the part of a page in which agents learn before one's eyes."""
     data = html.escape(json.dumps({system: describe_learning(system) for system in systems}, ensure_ascii=False))
-    scripts = ("systems/cartpole", "systems/pendulum", "explorer", "learning", "playground")
+    scripts = ("systems/cartpole", "systems/pendulum", "explorer", "learning", "replay", "playground")
     return (
         f'```{{raw}} html\n<div id="spaql-playground" data-systems="{data}">'
         "<p>This page needs JavaScript to train agents.</p></div>\n"
@@ -314,16 +361,36 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     }
 
 
+def describe_network(item: Shown, network: Network) -> dict[str, Any]:
+    """Return a network as the page takes it: for each layer 32-bit floats, a row per input and one of biases."""
+    if network.mean.size:
+        raise ValueError(f"the page does not normalise observations, as the network of {item.algorithm} needs")
+    env, rng = make_env(item.system), np.random.default_rng(SEED)
+    starts = world_of(env, space_of(env)).draw(rng, EPISODES)
+    played = run_network(network, env, starts, rng, record=True)
+    layers = [np.vstack(layer).astype("<f4").tobytes() for layer in zip(network.kernels, network.biases, strict=True)]
+    return {
+        "system": item.system,
+        "algorithm": item.algorithm,
+        "made": item.made,
+        "origin": item.origin,
+        "weights": network.weights,
+        "reward": round(float(played.rewards.mean()) if item.reward is None else float(item.reward), 1),
+        "episodes": EPISODES,
+        "settled": share_of(played, env),
+        "layers": [base64.b64encode(layer).decode() for layer in layers],
+        "squashed": network.squashed,
+    }
+
+
 def angles_of(system: str, names: Variables) -> dict[str, Any]:
     """Return what the page must know of a policy that asks for angles: names, units and bounds of what it asks for."""
     known, sine = system_of(make_env(system)), names.space.sine
     if known is None or set(sine) == {PLAIN}:
         return {}
     symbols = {variable.name: variable.symbol for variable in (*known.observed, *known.state)}
-    ends = zip(names.space.centre, names.space.half, strict=True)
-    bounds = [[c - h, c + h] if math.isfinite(h) else None for c, h in ends]
     asked = [symbols.get(name, name) for name in names.asked]
-    return {"sine": list(sine), "asked": asked, "units": list(names.asked_units), "bounds": bounds}
+    return {"sine": list(sine), "asked": asked, "units": list(names.asked_units), "bounds": bounds_of(names.space)}
 
 
 def as_actions(names: Variables, standard: np.ndarray) -> list:

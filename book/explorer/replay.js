@@ -1,0 +1,189 @@
+"use strict";
+// SPAQL-R in the browser, with its defaults: spaql/bisection.py and replay.py, with the same draws in the same order.
+// The physics are those of systems/.
+
+const spaqlReplay = (() => {
+  const NARROWEST = 2 ** -20; // what is visited of a cell must be wider than this for it to be cut
+  const [GOES_ON, CUT_OFF, TERMINAL] = [0, 1, 2]; // how an episode stands after a transition
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Cells of states: a binary tree whose leaves hold an estimate for each action, and a slope that all of them share
+
+  const newCell = (depth, low, high, q, slope, visits) => ({ depth, low, high, q, slope, visits, best: firstBest(q),
+    halves: null, axis: 0, border: 0, least: low.map(() => Infinity), most: low.map(() => -Infinity) });
+
+  // The leaf that holds a state, looked for below a cell that holds it; a state on a border belongs to the upper half.
+  function leafBelow(cell, x) {
+    let found = cell;
+    while (found.halves) found = found.halves[x[found.axis] >= found.border ? 1 : 0];
+    return found;
+  }
+
+  // Where a state is among those visited in its cell, from -1 to 1 along an axis.
+  function place({ low, high }, x, i) {
+    const width = high[i] - low[i];
+    return width <= 0 ? 0 : Math.min(1, Math.max(-1, (2 * x[i] - low[i] - high[i]) / width));
+  }
+
+  const rise = (cell, x) => x.reduce((total, _, i) => total + cell.slope[i] * place(cell, x, i), 0);
+
+  function firstBest(q) {
+    let best = 0;
+    for (let a = 1; a < q.length; a += 1) if (q[a] > q[best]) best = a;
+    return best;
+  }
+
+  // Cut a leaf in two, which inherit its estimates, its slope and its visits.
+  function cut(cell, across, border) {
+    cell.axis = across;
+    cell.border = border;
+    cell.halves = [0, 1].map((half) => {
+      const low = cell.least.map((end, i) => (i === across && half === 1 ? border : end));
+      const high = cell.most.map((end, i) => (i === across && half === 0 ? border : end));
+      // The plane stays where it is, and is seen from the middle of another box.
+      let shift = 0;
+      const slope = low.map((end, i) => {
+        const width = cell.high[i] - cell.low[i];
+        if (width <= 0) return 0;
+        shift += (cell.slope[i] * (end + high[i] - cell.low[i] - cell.high[i])) / width;
+        return (cell.slope[i] * (high[i] - end)) / width;
+      });
+      return newCell(cell.depth + 1, low, high, cell.q.map((q) => q + shift), slope, [...cell.visits]);
+    });
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // An agent.  `system` has what explorer.py says of it; `random` gives uniform numbers, `start` states.
+
+  function newAgent(system, { N, deleted = false }, random, start) {
+    const physics = SPAQL_SYSTEMS[system.family];
+    const { gamma, alpha, epsilon, decay, replays, visits, steps, reach, memory: size, actions, initial, sine, bounds,
+      slopes } = system.replay;
+    const H = system.steps;
+    const seen = sine.map((place) => (place === -2 ? 0 : 1)); // a sine says nothing beside its angle
+    const root = newCell(0, seen.map((end) => -end), [...seen], actions.map(() => initial), seen.map(() => 0),
+      actions.map(() => 0));
+    const memory = [];
+    const met = [0, 0]; // the lowest and the highest reward so far, and zero
+    const agent = { algorithm: "SPAQL-R", best: { arms: actions.length }, iteration: 0, episode: 0, total: 0, history: [] };
+    let taken = 0;
+
+    function standard(observation) {
+      return observation.map((value, i) => {
+        if (sine[i] === -2) return 0;
+        const seenAs = sine[i] >= 0 ? Math.atan2(observation[sine[i]], value) : value;
+        const ends = bounds[i];
+        const x = ends ? (seenAs - (ends[0] + ends[1]) / 2) / ((ends[1] - ends[0]) / 2)
+          : 2 / (1 + Math.exp(Math.min(709, -2 * slopes[i] * seenAs))) - 1;
+        return Math.min(1, Math.max(-1, x));
+      });
+    }
+
+    const leaf = (x) => leafBelow(root, x);
+    agent.locate = (state) => leaf(standard(physics.observe(state)));
+
+    // Count a visit to a leaf, which is cut across its widest side when it has had enough.
+    function countVisit(cell, x, a) {
+      cell.visits[a] += 1;
+      x.forEach((value, i) => {
+        cell.least[i] = Math.min(cell.least[i], value);
+        cell.most[i] = Math.max(cell.most[i], value);
+      });
+      if (cell.visits.reduce((sum, count) => sum + count, 0) < visits * (cell.depth + 1)) return;
+      let [across, width] = [-1, NARROWEST];
+      x.forEach((_, i) => {
+        if (cell.most[i] - cell.least[i] > width) [across, width] = [i, cell.most[i] - cell.least[i]];
+      });
+      if (across < 0) return;
+      cut(cell, across, (cell.least[across] + cell.most[across]) / 2);
+      agent.best.arms += actions.length;
+    }
+
+    // Learn from the newest transition, and from some drawn from the memory.
+    function learnAgain() {
+      const newest = (taken - 1) % size;
+      const kept = Math.min(taken, size);
+      const [lowest, highest] = met.map((reward) => reach * reward);
+      for (let n = 0; n <= replays; n += 1) {
+        const at = n === 0 ? newest : Math.floor(random() * kept);
+        const from = memory[at];
+        const cell = from.cell = leafBelow(from.cell, from.x);
+        let [last, total, discount] = [at, from.reward, gamma];
+        for (let m = 1; m < steps && last !== newest && memory[last].end === GOES_ON; m += 1) {
+          const following = last + 1 < size ? last + 1 : 0;
+          const then = memory[following];
+          then.cell = leafBelow(then.cell, then.x);
+          if (then.action !== then.cell.best) break;
+          last = following;
+          total += discount * then.reward;
+          discount *= gamma;
+        }
+        const end = memory[last];
+        if (end.end !== TERMINAL) {
+          end.next = leafBelow(end.next, end.y);
+          const value = end.next.q[end.next.best] + rise(end.next, end.y);
+          total += discount * Math.min(highest, Math.max(lowest, value));
+        }
+        const delta = total - cell.q[from.action] - rise(cell, from.x);
+        const z = from.x.map((_, i) => place(cell, from.x, i));
+        const square = z.reduce((sum, part) => sum + part * part, 1);
+        z.forEach((part, i) => { cell.slope[i] += (alpha * delta * part) / square; });
+        cell.q[from.action] += alpha * delta;
+        if (from.action === cell.best || cell.q[from.action] >= cell.q[cell.best]) cell.best = firstBest(cell.q);
+      }
+    }
+
+    function train() {
+      let state = start();
+      let x = standard(physics.observe(state));
+      let end = GOES_ON;
+      for (let h = 1; end === GOES_ON; h += 1) {
+        const cell = leaf(x);
+        const share = Math.max(epsilon, Math.exp(-taken / decay)); // of random actions
+        const a = random() < share ? Math.floor(random() * actions.length) : cell.best;
+        const result = physics.step(system.constants, state, actions[a]);
+        const y = standard(physics.observe(result.state));
+        const reward = deleted ? 0 : result.reward;
+        if (result.over) end = TERMINAL;
+        else if (h === H) end = CUT_OFF;
+        memory[taken % size] = { x, y, action: a, reward, end, cell, next: root };
+        taken += 1;
+        met[0] = Math.min(met[0], reward);
+        met[1] = Math.max(met[1], reward);
+        countVisit(cell, x, a);
+        learnAgain();
+        [state, x] = [result.state, y];
+      }
+    }
+
+    function rollout() {
+      let state = start();
+      let total = 0;
+      for (let h = 0; h < H; h += 1) {
+        const result = physics.step(system.constants, state, actions[agent.locate(state).best]);
+        total += result.reward;
+        state = result.state;
+        if (result.over) break;
+      }
+      return total;
+    }
+
+    // Play one episode: of training, or one of the N rollouts after it, which only report.
+    agent.advance = () => {
+      if (agent.episode === 0) train();
+      else agent.total += rollout();
+      agent.episode += 1;
+      if (agent.episode <= N) return;
+      const mean = agent.total / N;
+      agent.history.push({ reward: mean, mean, arms: agent.best.arms });
+      agent.iteration += 1;
+      agent.episode = agent.total = 0;
+    };
+
+    // What the greedy policy does in a cell, in the action's unit.
+    agent.central = (best) => (system.choices.length ? system.choices[actions[best]] : actions[best]);
+    return agent;
+  }
+
+  return { newAgent };
+})();
