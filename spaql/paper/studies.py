@@ -432,10 +432,11 @@ def settings_of(algorithm: str, system: str, iterations: int) -> dict[str, tuple
     return found | {"ξ of theory": (xi_of_theory(horizon_of(make_env(system)), iterations), Control())}
 
 
-@declare("settings", "settings", QUICK, SMOKE | {"few": 2})
+@declare("settings", "settings", QUICK | {"dummies": 3}, SMOKE | {"dummies": 2, "few": 2})
 def setting_runs(
     agents: int = 20,
-    few: int = 3,  # agents with dummy observations, which make AQL slow
+    dummies: int = 10,  # agents with dummy observations
+    few: int = 3,  # of AQL, which these make slow, and of SPAQL-R
     iterations: int = 2000,
     evaluations: int = 20,
     samples: int = 40,  # thousands, of SPAQL-R
@@ -450,7 +451,8 @@ def setting_runs(
             given = control.rules, fresh
             jobs += make_jobs([name], [system], [xi], agents, *size, *given, **dict(control.parameters))
     for system, name in itertools.product(DUMMIES, ("Random", *LEARNERS)):
-        jobs += make_jobs([name], [system], [LONG_XI["Pendulum-v1"].get(name, 0)], few, *size, fresh=fresh)
+        several = few if name == "AQL" else dummies
+        jobs += make_jobs([name], [system], [LONG_XI["Pendulum-v1"].get(name, 0)], several, *size, fresh=fresh)
     jobs = [dataclasses.replace(job, brief=True) for job in jobs]
     for system in ("Pendulum-v1", *DUMMIES):
         jobs += make_jobs(["SPAQL-R"], [system], [0], few, samples, evaluations, seed, fresh=fresh)

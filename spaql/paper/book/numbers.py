@@ -285,7 +285,7 @@ def settings() -> dict[str, str]:
         key = f"ideas.{places[row['system']]}.{row['idea'].replace(',', '').replace(' ', '-')}"
         found |= {key: number(np.mean(row["fresh"]), 0), "ideas.agents": str(len(row["fresh"]))}
     found["ends.agents"] = str(len(load_ends().best[0]))
-    found |= {f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "few")}
+    found |= {f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "dummies", "few")}
     xi = xi_of_theory(200, 2000)
     found |= {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}
     return found
