@@ -77,6 +77,8 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     arguments = [f"{kind} {variable}" for variable in names.observed]
     returned = "void" if several else "int" if names.box is None else kind
     if several:
+        if "action" in names.observed:
+            raise ValueError("'action' is the array that the C function writes: give the observation another name")
         arguments.append(f"{kind} action[{len(names.actions)}]")
 
     def leaf(values: list[str]) -> str:
@@ -96,8 +98,12 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *turned, *unused, *body, "}"]) + "\n"
 
 
-# Words of IEC 61131-3 that no variable may have, in any case of letters, of those that a system might use.
+# Words of IEC 61131-3 that no variable may have, in any case of letters, of those that a system might use; the names
+# of types and of standard functions are among them.
 RESERVED = {
+    *("abs", "acos", "action", "add", "asin", "atan", "atan2", "cos", "delete", "div", "dt", "en", "eno", "exp"),
+    *("find", "insert", "left", "len", "limit", "ln", "log", "max", "mid", "min", "move", "mul", "mux", "replace"),
+    *("right", "rol", "ror", "sel", "shl", "shr", "sin", "sqrt", "sub", "tan", "trunc", "dint", "sint", "uint", "ton"),
     *("and", "array", "at", "bool", "by", "byte", "case", "constant", "date", "do", "else", "elsif", "end", "exit"),
     *("false", "for", "function", "if", "int", "lreal", "mod", "not", "of", "on", "or", "program", "real", "repeat"),
     *("retain", "return", "step", "string", "struct", "task", "then", "time", "to", "true", "type", "until", "var"),
@@ -309,12 +315,14 @@ def _head(tree: Tree, about: str) -> list[str]:
     date = datetime.date.today().isoformat()
     lines = [f"A policy for {names.system}: a decision tree with {tree.leaves} leaves.  spaql {version}, {date}."]
     lines += about.splitlines()
-    for name, unit, (low, high) in zip(names.observed, names.units, _ranges(tree), strict=True):
+    for name, unit, (low, high), sine in zip(names.observed, names.units, _ranges(tree), names.space.sine, strict=True):
         reach = "any number" if low is None else f"{low:g} to {high:g}; beyond, as at the end"
+        reach = reach if sine == PLAIN else "cosine or sine of an angle, which alone counts"
         lines.append(f"in   {name}{f' in {unit}' if unit else ''}: {reach}")
     if names.box is not None:
-        for name, unit in zip(names.actions, names.action_units, strict=True):
-            lines.append(f"out  {name}{f' in {unit}' if unit else ''}")
+        ends = np.ravel(names.box.low).tolist(), np.ravel(names.box.high).tolist()
+        for name, unit, low, high in zip(names.actions, names.action_units, *ends, strict=True):
+            lines.append(f"out  {name}{f' in {unit}' if unit else ''}: {low:g} to {high:g}")
         return lines
     if names.actions == (NUMBERED,):
         return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]

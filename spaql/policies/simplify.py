@@ -36,7 +36,7 @@ class Size(NamedTuple):
     high: float
     tree: Tree
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.leaves} leaves: {Interval(self.mean, self.low, self.high)}"
 
 
@@ -50,7 +50,7 @@ class Simplified(NamedTuple):
     target: float
     curve: list[Size]  # from the smallest tree to the full one
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         parts = ((self.tree, self.fresh), (self.full, self.full_fresh))
         small, full = (f"{tree.leaves} leaves: {fresh}" for tree, fresh in parts)
         if self.tree.leaves == self.full.leaves:

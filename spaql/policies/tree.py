@@ -75,6 +75,9 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
     for cosine, sine in pairs_of(space):
         name = f"angle_{cosine}" if system is None else angle_name(system, observed[cosine].name, observed[sine].name)
         asked[cosine], asked[sine] = Variable(check_name("an angle", name), unit="rad"), Variable("")
+    words = [variable.name for variable in observed] + [asked[cosine].name for cosine, _ in pairs_of(space)]
+    if len(set(words)) < len(words):
+        raise ValueError(f"observations and angles need names of their own; they are called {', '.join(words)}")
     choices = check_choices(told, space.actions, system.name if system else "the environment") if discrete else ()
     if discrete and not choices:
         choices, actions = tuple(float(start + i) for i in range(space.actions)), (Variable(NUMBERED),)
@@ -149,6 +152,9 @@ class Tree(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     variables: Variables
+
+    def __repr__(self) -> str:
+        return f"Tree({self.leaves} leaves of {', '.join(filter(None, self.variables.asked))})"
 
     @property
     def leaves(self) -> int:

@@ -1,24 +1,28 @@
 """Policies as programs: each plays against the agent, compiled or interpreted by something that is not ours."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
+from typing import ClassVar
 
+import gymnasium as gym
 import jsonschema
 import numpy as np
 import pytest
 
-from spaql import SPAQL
+from spaql import SPAQL, SPAQLR
 from spaql.policies.programs import SCHEMA, export_c, export_json, export_python, export_structured_text
 from spaql.policies.tree import LEAF
 from tests.policies.test_policies import Plane, borders, random_observations
 
-TREES = {  # five torques, a torque, a force, and two actuators
+TREES = {  # five torques, a torque, a force, two actuators, and an angle
     "spaql/PendulumDiscrete-v1": lambda: SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=1).learn(100, 5),
     "Pendulum-v1": lambda: SPAQL("Pendulum-v1", xi=4, seed=1).learn(100, 5),
     "CartPole-v0": lambda: SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5),
     "two actuators": lambda: SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1),
+    "an angle": lambda: SPAQLR("Pendulum-v1", seed=1).learn(samples=4000),
 }
 
 
@@ -29,6 +33,8 @@ def case(request):
     tree = agent.policy.tree()
     if request.param == "two actuators":
         points = np.random.default_rng(0).normal(size=(3000, 3))
+    elif request.param == "an angle":
+        points = random_observations("Pendulum-v1", 3000)
     else:
         points = np.concatenate((random_observations(request.param, 3000), borders(tree, count=2)))
     points = points.astype(np.float32)
@@ -39,7 +45,7 @@ def case(request):
 
 def in_python(source):
     """The function that a source in Python defines, with nothing at hand."""
-    names = {"__builtins__": {}}
+    names = {"__builtins__": {"__import__": __import__} if "import" in source else {}}
     exec(source, names)
     return names["act"]
 
@@ -61,6 +67,8 @@ def from_structured_text(source):
             lines.append("    " * (indent - 1) + "else:")
         elif line == "END_IF;":
             indent -= 1
+        elif turned := re.fullmatch(r"(\w+) := ATAN2\((\w+), (\w+)\);", line):
+            lines += ["    from math import atan2", "    {} = atan2({}, {})".format(*turned.groups())]
         elif line:
             assert re.fullmatch(rf"(\w+ := {number}; ?)+", line), line
             lines.append("    " * indent + line.replace(":=", "="))
@@ -76,7 +84,9 @@ def from_json(text):
     def act(*inputs):
         node = policy["nodes"][0]
         while "action" not in node:
-            node = policy["nodes"][node["left" if inputs[node["observation"]] < node["threshold"] else "right"]]
+            asked = inputs[node["observation"]]
+            asked = math.atan2(inputs[node["sine"]], asked) if "sine" in node else asked
+            node = policy["nodes"][node["left" if asked < node["threshold"] else "right"]]
         return node["action"]
 
     return act
@@ -118,7 +128,7 @@ def test_the_c_function_does_what_the_agent_does(case, precision, kind, tmp_path
     """
     (tmp_path / "act.c").write_text(export_c(tree, "act", precision=precision) + main, encoding="utf-8")
     strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
-    subprocess.run(["cc", *strict, "-o", "act", "act.c"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", *strict, "-o", "act", "act.c", "-lm"], cwd=tmp_path, check=True)
     given = points.astype(np.float32 if precision == "single" else float)
     done = subprocess.run([tmp_path / "act"], input=given.tobytes(), capture_output=True, check=True)
     assert np.array_equal(np.frombuffer(done.stdout, given.dtype).reshape(-1, count), expected)
@@ -149,6 +159,28 @@ def test_what_no_program_can_have_is_refused():
     clash = tree._replace(variables=tree.variables._replace(observed=("x", "X", "y", "z")))
     with pytest.raises(ValueError, match="capitals"):
         export_structured_text(clash)
+    with pytest.raises(ValueError, match="'dt' is a word"):
+        export_structured_text(tree._replace(variables=tree.variables._replace(observed=("dt", "x", "y", "z"))))
+    plane = SPAQL(Plane(), xi=1, seed=0, horizon=20).policy.tree()
+    with pytest.raises(ValueError, match="'action' is the array"):
+        export_c(plane._replace(variables=plane.variables._replace(observed=("action", "y", "z"))))
+
+
+class Turning(gym.Env):
+    """An angle as cosine and sine, and a rate whose name is the angle's."""
+
+    metadata: ClassVar = {"observations": {"x": "", "y": "", "angle_0": "rad/s"}}
+    observation_space = gym.spaces.Box(-1.0, 1.0, (3,))
+    action_space = gym.spaces.Discrete(2)
+
+
+def test_an_angle_with_the_name_of_an_observation_is_refused_before_training():
+    with pytest.raises(ValueError, match="names of their own"):
+        SPAQLR(Turning(), angles=[(0, 1)], horizon=10)
+
+
+def test_a_tree_is_short_to_print(case):
+    assert len(repr(case[1])) < 100
 
 
 def test_a_header_cannot_end_its_comment(case):
