@@ -630,6 +630,13 @@ def test_a_reader_can_drive(browse, folder):
     assert angle["right"] < angle["left"]
 
 
+def test_several_actions_are_refused(monkeypatch, tmp_path):
+    names = variables_of(make_env("Pendulum-v1"))
+    monkeypatch.setattr(explorer, "variables_of", lambda env: names._replace(actions=("left", "right")))
+    with pytest.raises(ValueError, match="one action, and Pendulum-v1 has 2: left and right"):
+        write_policies(tmp_path / "policies.js", [Shown("Pendulum-v1", "SPAQL", None)])
+
+
 @pytest.fixture(scope="module")
 def data():
     return read_policies(PAGE / "policies.js")

@@ -106,8 +106,9 @@ def test_outside_a_clone_nothing_of_the_paper_is_computed_unasked(tmp_path, monk
         run(study("long"))
 
 
-def test_without_pandas_the_extra_is_named():
-    code = "import sys; sys.modules['pandas'] = None; import spaql.paper.runs.runner"
+@pytest.mark.parametrize("module", ["runs.runner", "audit.robustness", "book.explorer", "figures.policies", "tables"])
+def test_without_pandas_the_extra_is_named(module):
+    code = f"import sys; sys.modules['pandas'] = None; import spaql.paper.{module}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.endswith("this needs pandas: pip install 'spaql[paper]'\n")
 

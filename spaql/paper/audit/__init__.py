@@ -1,5 +1,6 @@
 """The audit: the paper's claims, what we measured, and the verdicts."""
 
+import spaql.paper.needed  # noqa: F401
 from spaql.paper.audit.ablation import ablation_table, explanations, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import deviations, paper_results

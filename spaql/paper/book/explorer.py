@@ -253,6 +253,8 @@ def describe_system(system: str) -> dict[str, Any]:
     world = compiled_world(env, names.space)
     if world is None or known is None:
         raise ValueError(f"the explorer plays compiled systems, and {system} is none")
+    if len(names.actions) > 1:
+        raise ValueError(f"the explorer shows one action, and {system} has {len(names.actions)}: {names.action}")
     return {
         "title": title(system),
         "family": known.name,

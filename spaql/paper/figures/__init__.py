@@ -6,6 +6,7 @@ Figures are as wide as a column of text, with their panels one below the other, 
 Their ground is white; on a dark page the style sheet turns light and dark around.
 """
 
+import spaql.paper.needed  # noqa: F401
 from spaql.paper.figures import audit, domains, learned, policies, readings
 from spaql.paper.figures.learning import (
     batches,

@@ -1,5 +1,6 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
+import spaql.paper.needed  # noqa: F401
 from spaql.paper.labels import between, number, p_value, spread
 from spaql.paper.tables import audit, learned, readings
 from spaql.paper.tables.download import curves_frame, download, episodes_frame, nodes_frame, sizes_frame, summary_frame
