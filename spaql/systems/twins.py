@@ -29,6 +29,8 @@ def trace(world, starts, lengths, actions, observations, rewards, ends):
 def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: float = 1.0) -> int:
     """Play episodes with random actions in an environment and in its compiled twin; return how many they were.
 
+    Of `choices` only number and order are checked: no motion tells their unit, nor where their zero is.
+
     Parameters
     ----------
     env
