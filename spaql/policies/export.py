@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from spaql.policies.tree import LEAF, Tree
 
@@ -10,7 +11,7 @@ def in_words(tree: Tree, decimals: int = 2) -> str:
     """Return a small tree as sentences, one for each action: when it is taken."""
     conditions: dict[str, list[str]] = {}
     path: list[str] = []
-    for place, node, depth in walk(tree):
+    for place, node, depth in walk(check_tree(tree)):
         if place == "leaf":
             said = " and ".join(path[:depth])
             conditions.setdefault(describe_action(tree, node, decimals), []).append(said)
@@ -20,6 +21,13 @@ def in_words(tree: Tree, decimals: int = 2) -> str:
     if tree.leaves == 1:
         return f"The {action} is always {next(iter(conditions))}."
     return " ".join(f"The {action} is {name} if {'; or if '.join(when)}." for name, when in conditions.items())
+
+
+def check_tree(tree: Any) -> Tree:
+    """Return a tree, or say what to give instead."""
+    if not isinstance(tree, Tree):
+        raise TypeError(f"expected a tree, not {tree!r}: give agent.policy.tree(), or the tree that simplify found")
+    return tree
 
 
 def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, int]]:
@@ -70,7 +78,7 @@ def describe_question(tree: Tree, node: int, sign: str, decimals: int = 2) -> st
 def export_text(tree: Tree, decimals: int = 2) -> str:
     """Return the tree as text, in the form of scikit-learn's `export_text`."""
     lines = []
-    for place, node, depth in walk(tree):
+    for place, node, depth in walk(check_tree(tree)):
         if place == "leaf":
             lines.append("|   " * depth + f"|--- {tree.variables.action}: {describe_action(tree, node, decimals)}")
         elif place != "end":
@@ -81,7 +89,7 @@ def export_text(tree: Tree, decimals: int = 2) -> str:
 def export_graphviz(tree: Tree, decimals: int = 2) -> str:
     """Return the tree in the language of Graphviz's `dot`: the left branch is where the question's answer is yes."""
     lines = ["digraph Tree {", 'node [shape=box, fontname="helvetica"];', 'edge [fontname="helvetica"];']
-    for node in range(len(tree.feature)):
+    for node in range(len(check_tree(tree).feature)):
         if tree.feature[node] == LEAF:
             lines.append(f'{node} [label="{describe_action(tree, node, decimals)}", style="rounded"];')
             continue

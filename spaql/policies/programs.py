@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import check_name
-from spaql.policies.export import walk
+from spaql.policies.export import check_tree, walk
 from spaql.policies.tree import LEAF, NUMBERED, Tree
 from spaql.spaces import PLAIN, pairs_of
 
@@ -38,7 +38,7 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
     source
         The function returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
     """
-    if tree.depth > DEEPEST:
+    if check_tree(tree).depth > DEEPEST:
         raise ValueError(f"Python indents no more than 100 times, and this tree has depth {tree.depth}")
 
     def leaf(values: list[str]) -> str:
@@ -72,7 +72,7 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     """
     if precision not in ("double", "single"):
         raise ValueError(f"precision must be 'double' or 'single', not {precision!r}")
-    names, single = tree.variables, precision == "single"
+    names, single = check_tree(tree).variables, precision == "single"
     kind, several = ("float" if single else "double"), len(names.actions) > 1
     arguments = [f"{kind} {variable}" for variable in names.observed]
     returned = "void" if several else "int" if names.box is None else kind
@@ -124,7 +124,7 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     source
         A FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.
     """
-    names = tree.variables
+    names = check_tree(tree).variables
     outputs = names.actions if len(names.actions) > 1 else (name,)
     angles = _angles(tree)
     words = [*names.observed, *(angle for angle, _, _ in angles), *outputs, *({name} - set(outputs))]
@@ -217,7 +217,7 @@ def export_json(tree: Tree, about: str = "") -> str:
     tree, about
         As for `export_python`.
     """
-    names = tree.variables
+    names = check_tree(tree).variables
     actions: list[dict[str, Any]]
     if names.box is None:
         what = {"name": names.action, "unit": names.action_unit, "first": names.start}

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLR
+from spaql.policies import export_graphviz, export_text, in_words
 from spaql.policies.programs import SCHEMA, export_c, export_json, export_python, export_structured_text
 from spaql.policies.tree import LEAF
 from tests.policies.test_policies import Plane, borders, random_observations
@@ -144,6 +145,14 @@ def test_a_program_plays_an_episode_as_the_agent_does():
         assert action == agent.predict(observation, deterministic=True)[0]
         observation, _, terminated, truncated, _ = agent.env.step(action)
         over = terminated or truncated
+
+
+@pytest.mark.parametrize(
+    "export", [export_c, export_graphviz, export_json, export_python, export_structured_text, export_text, in_words]
+)
+def test_a_policy_in_the_place_of_its_tree_is_refused(export):
+    with pytest.raises(TypeError, match=r"expected a tree, not Policy\(.*policy.tree\(\)"):
+        export(SPAQL("CartPole-v0", xi=4, seed=1).policy)
 
 
 def test_what_no_program_can_have_is_refused():
