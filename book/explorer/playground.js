@@ -64,8 +64,8 @@
     const [across, up] = system().axes.map((name) => system().state.find((variable) => variable.name === name));
     note.textContent = `The maps show the ${system().action} of each agent's best policy so far over ${across.symbol} `
       + `(across) and ${up.symbol} (up)${system().state.length > 2 ? ", the other variables at zero" : ""}; lines are the `
-      + "borders of cells. AQL has a partition for each time step: this is the first one. SPAQL-R has neither ξ nor use "
-      + "for the rollouts. Below: the mean return of the N rollouts after each training episode (dots) and what is "
+      + "borders of cells. AQL has a partition for each time step: this is the first one. SPAQL-R has no ξ, and its "
+      + "rollouts only report. Below: the mean return of the N rollouts after each training episode (dots) and what is "
       + "reported (line).";
     show();
   }
