@@ -24,8 +24,8 @@ from spaql.replay import (
     Memory,
     Replayer,
     ReplayRun,
-    act_again,
-    advance_again,
+    act,
+    advance,
     copy_memory,
     follow_all,
     most_nodes,
@@ -373,13 +373,13 @@ class SPAQLR(Agent):
         if len(self._trainee.child) < wanted:
             self._trainee = self._best = with_nodes(self._trainee, wanted + len(self._trainee.child))
         run = ReplayRun(self._learner, self._replayer, self._trainee, self._memory, self._status, self._history)
-        self._world.call(advance_again, starts, N, run, self._rng)
+        self._world.call(advance, starts, N, run, self._rng)
 
     def _copy(self, partition: Bisection) -> Bisection:  # type: ignore[override]
         return copy(partition)
 
     def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
-        act_again(self._best, points, actions)
+        act(self._best, points, actions)
 
     @property
     def policy(self) -> TreePolicy:

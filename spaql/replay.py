@@ -161,7 +161,7 @@ def count_visit(tree, replayer, x, cell, a):
 
 
 @entry
-def learn_again(tree, memory, learner, replayer, rng):
+def learn(tree, memory, learner, replayer, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
     size, taken = len(memory.reward), memory.counts[TAKEN]
     newest, kept = (taken - 1) % size, min(taken, size)
@@ -220,7 +220,7 @@ def map_tree(tree):
 
 
 @either
-def train_again(world, state, start, tree, learner, replayer, memory, rng, x, y, action):
+def train(world, state, start, tree, learner, replayer, memory, rng, x, y, action):
     """Play one episode, and learn after each of its steps; return the sum of rewards and the number of steps."""
     total = 0.0
     h = 0
@@ -239,13 +239,13 @@ def train_again(world, state, start, tree, learner, replayer, memory, rng, x, y,
             end = CUT_OFF
         remember(memory, x, a, reward, y, end, cell)
         count_visit(tree, replayer, x, cell, a)
-        learn_again(tree, memory, learner, replayer, rng)
+        learn(tree, memory, learner, replayer, rng)
         x, y = y, x
     return total, h
 
 
 @either
-def advance_again(world, starts, N, run, rng):
+def advance(world, starts, N, run, rng):
     """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
 
     The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
@@ -257,7 +257,7 @@ def advance_again(world, starts, N, run, rng):
     for i in range(len(starts)):
         if status["episode"][0] == 0:
             status["tau"][0] = share_of_random(replayer, memory.counts[TAKEN])
-            total, steps = train_again(world, state, starts[i], tree, learner, replayer, memory, rng, x, y, action)
+            total, steps = train(world, state, starts[i], tree, learner, replayer, memory, rng, x, y, action)
             status["steps"][0] = steps
             if N == 0:
                 status["total"][0] = total
@@ -295,7 +295,7 @@ def follow_all(world, starts, tree, learner, central, rng, rewards, steps):
 
 
 @entry
-def act_again(tree, points, actions):
+def act(tree, points, actions):
     """Write the greedy policy's action at each of many points of the standard space."""
     for i in range(len(points)):
         actions[i] = tree.actions[tree.best[leaf_below(tree.child, tree.axis, tree.border, 0, points, i)]]
