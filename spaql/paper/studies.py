@@ -450,11 +450,11 @@ def setting_runs(
         for xi, control in settings_of(name, system, iterations).values():
             given = control.rules, fresh
             jobs += make_jobs([name], [system], [xi], agents, *size, *given, **dict(control.parameters))
-    for system, name in itertools.product(DUMMIES, ("Random", *LEARNERS)):
+    for system, name in itertools.product(DUMMIES[:3], ("Random", *LEARNERS)):
         several = few if name == "AQL" else dummies
         jobs += make_jobs([name], [system], [LONG_XI["Pendulum-v1"].get(name, 0)], several, *size, fresh=fresh)
     jobs = [dataclasses.replace(job, brief=True) for job in jobs]
-    for system in ("Pendulum-v1", *DUMMIES):
+    for system in ("Pendulum-v1", *DUMMIES[:3]):
         jobs += make_jobs(["SPAQL-R"], [system], [0], few, samples, evaluations, seed, fresh=fresh)
     return jobs
 
@@ -551,6 +551,9 @@ def variant_runs(
     ]
 
 
+SB3 = ("SAC", "PPO", "DQN")
+
+
 @declare(
     "sb3",
     "SAC, PPO and DQN",
@@ -561,18 +564,18 @@ def sb3_runs(
     agents: int = 20, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return SAC, DQN and PPO for as many samples as rl-baselines3-zoo gives them, or fewer; none if `agents` is 0."""
-    return network_jobs(BOTH, agents, iterations, evaluations, seed, fresh)
+    return network_jobs(BOTH, dict.fromkeys(SB3, agents), iterations, evaluations, seed, fresh)
 
 
 def network_jobs(
-    systems: Iterable[str], agents: int, iterations: int, evaluations: int, seed: int, fresh: int
+    systems: Iterable[str], agents: Mapping[str, int], iterations: int, evaluations: int, seed: int, fresh: int
 ) -> list[Job]:
-    """Return Stable-Baselines3's agents on some systems."""
+    """Return so many agents of each of Stable-Baselines3's algorithms on some systems."""
     jobs = []
-    for (name, system), samples in SB3_SAMPLES.items() if agents else ():
-        if system in systems:
+    for (name, system), samples in SB3_SAMPLES.items():
+        if system in systems and agents[name]:
             most = min(samples // CHECKPOINT, iterations)
-            jobs += make_jobs([name], [system], [0], agents, most, evaluations, seed, fresh=fresh)
+            jobs += make_jobs([name], [system], [0], agents[name], most, evaluations, seed, fresh=fresh)
     return jobs
 
 
@@ -645,16 +648,19 @@ def other_runs(
 
 
 @declare(
-    "networks",
-    "SAC, PPO and DQN on other systems",
-    {"agents": 0},
-    {"agents": 0},
+    "networks", "SAC, PPO and DQN on other systems", {"agents": 0, "ppo_agents": 0}, {"agents": 0, "ppo_agents": 0}
 )
 def network_runs(
-    agents: int = 0, iterations: int = 100, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+    agents: int = 1,  # of SAC and DQN, which take up to a quarter of an hour each
+    ppo_agents: int = 2,
+    iterations: int = 100,
+    evaluations: int = 20,
+    seed: int = SEED,
+    fresh: int = FRESH,
 ) -> list[Job]:
-    """Return SAC, DQN and PPO on systems that the paper does not have; none if `agents` is 0."""
-    return network_jobs(OTHER_SYSTEMS, agents, iterations, evaluations, seed, fresh)
+    """Return SAC, DQN and PPO on systems that the paper does not have."""
+    several = dict.fromkeys(SB3, agents) | {"PPO": ppo_agents}
+    return network_jobs(OTHER_SYSTEMS, several, iterations, evaluations, seed, fresh)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -705,6 +711,34 @@ def textbook_runs(
         if several:
             episodes = MANY if name == "By hand" else fresh
             jobs += make_jobs([name], [system], [0], several, min(most, iterations), evaluations, seed, fresh=episodes)
+    return jobs
+
+
+SIX_STATES = ("spaql/Quadrotor-v0", "spaql/TwoPoles-v0")
+SIX_STATE_LEARNERS = ("Random", "By hand", "SPAQL-R", "Tiles, replayed", "PPO")
+
+
+@declare(
+    "six-states",
+    "six states",
+    {"agents": 3, "networks": 0, "iterations": 20},
+    {"agents": 2, "networks": 0, "iterations": 2, "evaluations": 5, "fresh": 20},
+)
+def six_state_runs(
+    systems: Iterable[str] = SIX_STATES,
+    agents: int = 20,
+    networks: int = 1,  # agents of PPO, which take minutes each
+    iterations: int = 200,
+    evaluations: int = 20,
+    seed: int = SEED,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return SPAQL-R beside its yardsticks on systems with six states; a fixed grid of them would be too large."""
+    sizes = {"Random": (agents, 1), "By hand": (1, 1), "PPO": (networks, iterations)}
+    jobs = []
+    for system, name in itertools.product(systems, SIX_STATE_LEARNERS):
+        several, most = sizes.get(name, (agents, iterations))
+        jobs += make_jobs([name], [system], [0], several, most, evaluations, seed, fresh=fresh) if several else []
     return jobs
 
 

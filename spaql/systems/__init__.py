@@ -12,6 +12,7 @@ from spaql.systems import (  # they register themselves
     oil,
     pendulum,
     quadrotor,
+    two_poles,
     two_step,
 )
 from spaql.systems.environments import (
@@ -93,6 +94,7 @@ __all__ = [
     "system_called",
     "system_of",
     "title",
+    "two_poles",
     "two_step",
     "without_goal",
 ]

@@ -161,8 +161,9 @@ def test_evaluating_does_not_disturb_learning(name):
     assert (often.weights == once.weights).all()
 
 
-def test_regulators_hold_the_pole_and_hover():
+def test_regulators_hold_one_pole_or_two_and_hover():
     assert (by_hand.ByHand("CartPole-v1", 0).evaluate(50, 0) == 500).all()
+    assert (by_hand.ByHand("spaql/TwoPoles-v0", 0).evaluate(50, 0) == 200).all()
     assert by_hand.ByHand("spaql/Quadrotor-v0", 0).evaluate(50, 0).min() > 190
 
 

@@ -22,7 +22,6 @@ from spaql.paper.tables import download, nodes_frame, sizes_frame, summary_frame
 from spaql.paper.tables.table import is_numeric
 from spaql.policies.rescore import rescore, search_episodes
 from spaql.policies.simplify import Search, Size
-from spaql.systems import make_env
 
 ROOT = Path(__file__).parents[2]
 
@@ -194,15 +193,12 @@ def test_references_tables_and_code_are_no_prose():
     assert words_of(page) == 5
 
 
-def test_dummies_are_observations_that_say_nothing_and_the_table_has_them_all():
-    env = dimensions.Dummies(make_env(dimensions.SYSTEM), 2)
-    first, again = (env.reset(seed=3)[0] for _ in range(2))
-    assert np.array_equal(first, again)
-    assert first in env.observation_space
-    assert np.array_equal(first[:3], make_env(dimensions.SYSTEM).reset(seed=3)[0])
+def test_every_number_of_dimensions_is_measured_and_an_agent_stops_at_the_level():
     frame = dimensions.load_dimensions()
-    assert frame.groupby("observations").size().to_dict() == {3 + k: dimensions.AGENTS for k in dimensions.DUMMIES}
-    assert (frame["return"] >= dimensions.LEVEL)[frame.samples < dimensions.LOOKS[-1]].all()
+    counted = frame.groupby(["algorithm", "dimensions"]).size()
+    assert counted["SPAQL-R"].to_dict() == dict.fromkeys(range(2, 9), dimensions.AGENTS)
+    assert frame.reached[frame.samples < dimensions.MOST].all()
+    assert dimensions.measure("Grid, replayed", dimensions.SYSTEMS[-1], 0) is None  # 17 to the eighth power of tiles
 
 
 def test_every_family_of_numbers_can_be_attested(monkeypatch):

@@ -1,40 +1,28 @@
-"""What observations that say nothing cost: SPAQL-R on Pendulum with dummies beside its three observations.
+"""What dimensions cost by themselves: Pendulum with dummies beside its angle and speed, which say nothing.
 
-`python -m spaql.paper.audit.dimensions` makes `results/dimensions.json` again, in some minutes on one core.
+`python -m spaql.paper.audit.dimensions [ALGORITHM ...]` measures, and keeps what it found in results/dimensions.json.
+Samples, seconds and the level are those of `baselines.seconds`.
 """
 
-import os
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
 import pandas as pd
 
-from spaql.algorithms import SPAQLR
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import load_kept, path_of, write_kept
+from spaql.paper.audit.yardsticks import TILED
+from spaql.paper.baselines.compute import BASELINES
+from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_ours
+from spaql.paper.runs.dummies import DUMMIES
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.repaired_settings import CHECKPOINT
 
-SYSTEM = "Pendulum-v1"
-DUMMIES = (0, 1, 2, 3, 5)
-LEVEL = -300.0  # a return that only a policy that swings up and holds has
-LOOKS = (4_000, 8_000, 16_000, 32_000, 64_000)  # samples after which policies are looked at
-AGENTS = 2
-
-
-class Dummies(gym.ObservationWrapper):
-    """An environment with more observations, drawn from [-1, 1] at every step."""
-
-    def __init__(self, env: gym.Env, count: int):
-        super().__init__(env)
-        self.count, shown = count, env.observation_space
-        self.observation_space = gym.spaces.Box(
-            np.concatenate((shown.low, -np.ones(count))), np.concatenate((shown.high, np.ones(count))), dtype=np.float64
-        )
-
-    def observation(self, observation: np.ndarray) -> np.ndarray:
-        return np.concatenate((observation, self.np_random.uniform(-1.0, 1.0, self.count)))
+SYSTEMS = ("Pendulum-v1", *DUMMIES)
+ANGLE_AND_SPEED = 2  # the dimensions without dummies
+LEVEL, MOST = LEVELS["Pendulum-v1"], 200_000  # samples
+ALGORITHMS = ("SPAQL-R", *TILED)
+AGENTS = 5
+LARGEST = 25_000_000  # tiles; with more, the weights and what else there is would not fit into a gigabyte
 
 
 def size(part: Any) -> int:
@@ -42,31 +30,41 @@ def size(part: Any) -> int:
     return sum(map(size, part)) if isinstance(part, tuple) else getattr(part, "nbytes", 0)
 
 
-def cost(dummies: int, seed: int) -> dict[str, float]:
-    """Return what an agent needs to reach the level, or what it has after the last look."""
-    agent, seconds, taken, earned = SPAQLR(Dummies(gym.make(SYSTEM), dummies), seed=seed), 0.0, 0, -np.inf
-    agent.learn(samples=1)  # compiles
-    for samples in LOOKS:
-        before = time.process_time()
-        agent.learn(samples=samples - agent.num_timesteps)
-        seconds, taken = seconds + time.process_time() - before, samples
-        earned = float(agent.evaluate(20, seed=seed + 1000).mean())
-        if earned >= LEVEL:
-            break
-    megabytes = size(agent._settled()) / 1e6
-    return {"samples": taken, "return": earned, "megabytes": megabytes, "seconds": seconds}
+def tiles_in(dimensions: int, tilings: int, bins: int, **others: Any) -> int:
+    """Return how many tiles there are in so many dimensions (see `tiles.count_of`)."""
+    return tilings * (bins + 1) ** dimensions
 
 
-def write_dimensions(store: str | os.PathLike | None = None) -> Path:
-    """Train all agents and write the file, with where it comes from."""
-    rows = [{"observations": 3 + k} | cost(k, seed) for k in DUMMIES for seed in range(AGENTS)]
-    return write_kept("dimensions", store, rows=rows)
+def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[str, Any] | None:
+    """Return what an agent needs to reach the level, or has taken without; nothing if it needs too much memory."""
+    job = Job(algorithm, system, 0.0, most // CHECKPOINT, EPISODES, SEED, agent)
+    dimensions = ANGLE_AND_SPEED + SYSTEMS.index(system)
+    if algorithm in TILED and tiles_in(dimensions, **BASELINES[algorithm][1]) > LARGEST:
+        return None
+    learner, apart = learner_of(job)
+    samples, seconds, reached = measure_ours(learner, apart, LEVEL, most)
+    megabytes = size(learner._settled() if algorithm == "SPAQL-R" else (learner.weights, learner.kept)) / 1e6
+    where = {"algorithm": algorithm, "dimensions": dimensions, "agent": agent}
+    return where | {"samples": samples, "seconds": seconds, "megabytes": megabytes, "reached": reached}
 
 
-def load_dimensions(store: str | os.PathLike | None = None) -> pd.DataFrame:
+def main(names: list[str]) -> None:
+    """Measure some algorithms, or all, in place of what was measured of them before."""
+    rows = load_dimensions().to_dict("records") if path_of("dimensions").exists() else []
+    for algorithm in names or ALGORITHMS:
+        rows = [row for row in rows if row["algorithm"] != algorithm]
+        for system in SYSTEMS:
+            measure(algorithm, system, 0, 2 * CHECKPOINT)  # compiles, and does not count
+            found = [measure(algorithm, system, agent) for agent in range(AGENTS)]
+            rows += [row for row in found if row is not None]
+            write_kept("dimensions", rows=rows)
+            print(algorithm, system, found, flush=True)
+
+
+def load_dimensions() -> pd.DataFrame:
     """Return the stored agents, one row each."""
-    return load_kept("dimensions", store)
+    return load_kept("dimensions")
 
 
 if __name__ == "__main__":
-    print(write_dimensions(*sys.argv[1:2]))
+    main(sys.argv[1:])

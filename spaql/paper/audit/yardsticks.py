@@ -21,7 +21,7 @@ COUNTS = (5_000, 10_000, 20_000, 40_000, 100_000)
 
 def others() -> list[Job]:
     """Return the agents that the textbook's are compared with."""
-    found = [job for name in ("limit", "sb3", "repaired") for job in study(name)]
+    found = [job for name in ("limit", "sb3", "networks", "repaired") for job in study(name)]
     for name in ("long", "trpo", "systems"):
         found += [job for job in study(name) if job.system in SIX and job.algorithm in ORDER]
     return found

@@ -76,6 +76,21 @@ def hovering(env: gym.Env) -> Rule:
     return rule
 
 
+def both_poles(env: gym.Env) -> Rule:
+    """Balance two poles: the linear-quadratic regulator near the upright, rounded to one of two pushes."""
+    inner = env.unwrapped
+    masses, lengths = np.array([inner.mass_1, inner.mass_2]), np.array([inner.length_1, inner.length_2])
+    pull = -0.75 * inner.gravity * masses / (inner.cart + masses.sum() / 4.0)  # what each angle adds to the cart's
+    A, B = np.eye(6), np.zeros((6, 1))
+    A[:3, 3:] = inner.dt * np.eye(3)
+    A[3, 1:3] = inner.dt * pull
+    A[4:, 1:3] = inner.dt * 0.75 * (inner.gravity * np.eye(2) - pull) / lengths[:, None]
+    B[3] = inner.dt / (inner.cart + masses.sum() / 4.0)
+    B[4:, 0] = -0.75 * B[3] / lengths
+    gain = regulator(A, B)
+    return lambda seen: np.where(seen @ gain[0] < 0.0, 1.0, 0.0)
+
+
 RULES: dict[str, Callable[[gym.Env], Rule]] = {  # by the name of the system
     "Pendulum": energy_and_pd,
     "MountainCar": along_the_speed(1, 0.0, 2.0),
@@ -83,6 +98,7 @@ RULES: dict[str, Callable[[gym.Env], Rule]] = {  # by the name of the system
     "Acrobot": along_the_speed(5, 0.0, 2.0),
     "CartPole": linear_quadratic,
     "Quadrotor": hovering,
+    "TwoPoles": both_poles,
 }
 
 

@@ -41,18 +41,18 @@ def with_checkpoints(
     return most, seconds, False
 
 
-def measure_ours(job: Job, level: float, most: int) -> tuple[int, float, bool]:
-    """Measure SPAQL-R or a baseline of the textbook."""
+def learner_of(job: Job) -> tuple[Any, int]:
+    """Return SPAQL-R or a baseline before it learns, and how many samples apart its policy is evaluated."""
     if job.algorithm == "SPAQL-R":
-        agent: Any = untrained(job)
-        apart = CHECKPOINT
-        learn = lambda: agent.learn(samples=apart)  # noqa: E731
-        return with_checkpoints(learn, lambda at: agent.evaluate(EPISODES, seed=at).mean(), level, most, apart)
+        return untrained(job), CHECKPOINT
     made, settings = BASELINES[job.algorithm]
-    baseline = made(job.system, seeds(job)[0], **settings)
-    apart = BATCH if job.algorithm == "Fitted Q" else CHECKPOINT
+    return made(job.system, seeds(job)[0], **settings), BATCH if job.algorithm == "Fitted Q" else CHECKPOINT
+
+
+def measure_ours(agent: Any, apart: int, level: float, most: int) -> tuple[int, float, bool]:
+    """Measure what `learner_of` returns."""
     return with_checkpoints(
-        lambda: baseline.learn(apart), lambda at: baseline.evaluate(EPISODES, at).mean(), level, most, apart
+        lambda: agent.learn(samples=apart), lambda at: agent.evaluate(EPISODES, seed=at).mean(), level, most, apart
     )
 
 
@@ -95,8 +95,9 @@ def measure(algorithm: str, system: str) -> list[dict[str, Any]]:
         job = Job(algorithm, system, 0.0, most // CHECKPOINT, EPISODES, SEED, max(agent, 0))
         if network and agent < 0:
             continue
-        run = measure_network if network else measure_ours
-        samples, seconds, reached = run(job, LEVELS[system], most if agent >= 0 else 2 * CHECKPOINT)
+        until = LEVELS[system], most if agent >= 0 else 2 * CHECKPOINT
+        found = measure_network(job, *until) if network else measure_ours(*learner_of(job), *until)
+        samples, seconds, reached = found
         if agent >= 0:
             rows.append({"algorithm": algorithm, "system": system, "agent": agent, "samples": samples}
                         | {"seconds": round(seconds, 4), "reached": reached})  # fmt: skip

@@ -29,6 +29,7 @@ from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import VERDICTS, paper_results
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
+from spaql.paper.audit.dimensions import load_dimensions
 from spaql.paper.audit.ends import load_ends
 from spaql.paper.audit.foresight import load_foresight
 from spaql.paper.audit.ideas import load_ideas
@@ -306,6 +307,7 @@ def repaired() -> dict[str, str]:
 
 def key_of(name: str) -> str:
     """Return an algorithm's or a system's name as part of a number's: "Tiles, replayed" is "tiles-replayed"."""
+    name = name.removeprefix("spaql/")
     return re.sub(r"[^a-zλ0-9-]", "", name.removesuffix("-v0").removesuffix("-v1").lower().replace(" ", "-"))
 
 
@@ -314,9 +316,9 @@ def six() -> dict[str, str]:
 
     CartPole with 500 steps is "cartpole500".
     """
-    everything = records("textbook") + stored(others())
+    everything, more = records("textbook") + stored(others()), records("six-states")
     found: dict[str, str] = {}
-    for row in returns(everything).to_dict("records"):
+    for row in [*returns(more).to_dict("records"), *returns(everything).to_dict("records")]:
         place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
         found[f"six.{place}.{key_of(row['algorithm'])}"] = number(row["mean"], 1)
         found[f"six.agents.{key_of(row['algorithm'])}"] = str(row["agents"])
@@ -327,6 +329,11 @@ def six() -> dict[str, str]:
         found[f"six.behind.{samples}"] = str((here.ours < here.theirs).sum())
     found["six.behind"] = str((compared.ours < compared.theirs).sum())
     found["six.compared"] = str(len(compared))
+    medians = load_dimensions().groupby(["algorithm", "dimensions"])[["samples", "seconds", "megabytes"]].median()
+    for (algorithm, dimensions), row in medians.iterrows():
+        key = f"dimensions.{key_of(algorithm)}.{dimensions}"
+        found |= {f"{key}.samples": number(row.samples, 0), f"{key}.seconds": f"{row.seconds:.2g}"}
+        found[f"{key}.megabytes"] = number(row.megabytes, 0)
     for row in load_trees().to_dict("records"):
         place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
         key = f"trees.{place}.{'repaired' if row['algorithm'] == 'SPAQL-R' else 'paper'}"

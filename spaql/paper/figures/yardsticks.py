@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from spaql.paper.audit.repaired import AHEAD, at_samples
 from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
@@ -27,6 +28,32 @@ LINES = {  # few styles: SPAQL-R stands out, what has a network is grey
 }
 LEVELS = {"Limit": (0, ()), "By hand": (0, (4, 3))}  # and how their lines are broken
 LEAST = {"Pendulum-v1": -1300, "MountainCar-v0": -205, "Acrobot-v1": -510, "MountainCarContinuous-v0": -45}
+
+
+def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
+    """Show samples and seconds until the level is reached, medians over agents, against the number of dimensions.
+
+    `frame` is from `spaql.paper.audit.dimensions.load_dimensions`; a line ends where most agents miss the level within
+    `most` samples, or where there is no room for what they would learn.
+    """
+    figure, (row,) = new_figure(1, 2, height=2.6)
+    last = frame.dimensions[frame.reached].max() + 1
+    reached = frame.assign(**{name: frame[name].where(frame.reached, np.inf) for name in ("samples", "seconds")})
+    for axes, quantity in zip(row, ("samples", "seconds"), strict=True):
+        for algorithm, style in LINES.items():
+            medians = reached[reached.algorithm == algorithm].groupby("dimensions")[quantity].median()
+            medians = medians[np.isfinite(medians)]
+            if len(medians):
+                axes.plot(medians.index, medians, color=style.colour, linestyle=style.line, marker="o", markersize=4,
+                          label=algorithm)  # fmt: skip
+        axes.set(yscale="log", xticks=range(frame.dimensions.min(), last + 1), xlabel="dimensions")
+        axes.set_ylim(bottom=10.0 ** np.floor(np.log10(frame[quantity].min())))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        name_panel(axes, quantity)
+    row[0].axhline(most, color="#1a1a1a", linewidth=0.9)
+    legend_above(figure, *row)
+    return figure
 
 
 def six_panels(records: Iterable[Record], returns: pd.DataFrame) -> Figure:

@@ -101,7 +101,19 @@ class Three(Pendulum):
     """The constants with three dummies."""
 
 
-KINDS = [Pendulum, One, Two, Three]
+class Four(Pendulum):
+    """The constants with four dummies."""
+
+
+class Five(Pendulum):
+    """The constants with five dummies."""
+
+
+class Six(Pendulum):
+    """The constants with six dummies."""
+
+
+KINDS = [Pendulum, One, Two, Three, Four, Five, Six]
 DUMMIES = tuple(f"{__name__}:spaql/PendulumDummies{count}-v1" for count in range(1, len(KINDS)))
 
 for _count, _id in enumerate(DUMMIES, 1):

@@ -1,7 +1,8 @@
 """What a user would pick today: SAC, PPO and DQN of Stable-Baselines3, with the settings of rl-baselines3-zoo.
 
 `CartPole-v1`'s are used for `CartPole-v0` too, which is the same task with 200 steps instead of 500.  Each trains for
-as many samples as the zoo gives it, but at most 100,000.  What is not named has Stable-Baselines3's default.  With
+as many samples as the zoo gives it, but at most 100,000; a system that the zoo does not have gets
+Stable-Baselines3's defaults, as does what is not named.  With
 "normalize", observations and rewards are divided by their running standard deviation while it trains (VecNormalize).
 """
 
@@ -99,6 +100,8 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
             "n_epochs": 4,
             "ent_coef": 0.0,
         },
+        "spaql/Quadrotor-v0": {},
+        "spaql/TwoPoles-v0": {},
     },
     "DQN": {
         "CartPole-v0": DQN_CARTPOLE,
@@ -145,6 +148,8 @@ SAMPLES = {  # that they train for
     ("DQN", "Acrobot-v1"): 100_000,
     ("PPO", "MountainCarContinuous-v0"): 20_000,
     ("SAC", "MountainCarContinuous-v0"): 50_000,
+    ("PPO", "spaql/Quadrotor-v0"): 200_000,  # the zoo has neither of these
+    ("PPO", "spaql/TwoPoles-v0"): 200_000,
 }
 
 

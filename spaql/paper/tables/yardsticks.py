@@ -1,12 +1,16 @@
 """The tables of six systems: frames of `spaql.paper.audit.yardsticks` in, tables of the book out."""
 
+import itertools
 import json
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.yardsticks import ORDER
+from spaql.paper.audit.repaired import rewards_at
+from spaql.paper.audit.yardsticks import ORDER, returns
 from spaql.paper.labels import between, number
+from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.studies import SIX
 from spaql.paper.tables.table import Table
@@ -45,6 +49,22 @@ def leads_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             row[title(cell.Index)] = f"{'+' if gap > 0 else ''}{number(gap, 1)} ({cell.rival})"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name, words=True)
+
+
+def samples_table(records: Iterable[Record], counts: Sequence[int], caption: str, name: str) -> Table:
+    """Return the mean return of each algorithm after so many samples; some learn nothing."""
+    records = list(records)
+    means = rewards_at(records, counts).groupby(["algorithm", "system", "samples"]).reward.mean()
+    ends = returns(records).set_index(["algorithm", "system"])["mean"]
+    rows = []
+    for algorithm in (each for each in ORDER if any(record.job.algorithm == each for record in records)):
+        row = {"": algorithm}
+        for system, samples in itertools.product(dict.fromkeys(record.job.system for record in records), counts):
+            still = algorithm in ("Random", "By hand")
+            found = ends.get((algorithm, system)) if still else means.get((algorithm, system, samples))
+            row[f"{title(system)}, {samples // 1000}k"] = "–" if found is None else number(found, 0)
+        rows.append(row)
+    return Table(pd.DataFrame(rows), caption, name)
 
 
 def load_seconds() -> pd.DataFrame:
