@@ -71,7 +71,7 @@ def six_panels(records: Iterable[Record], returns: pd.DataFrame) -> Figure:
             first, last = (pick(samples_behind(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
             counts = np.geomspace(max(1000, first), last, 100).astype(int)
             mean = np.mean([at_samples(record, counts) for record in group], axis=0)
-            thick = 2.2 if algorithm == AHEAD else 1.4
+            thick = 2.2 if algorithm == AHEAD else 1.4 if len(group) > 2 else 0.7  # one or two agents are a hint
             axes.plot(counts, mean, color=style.colour, linestyle=style.line, linewidth=thick, label=algorithm)
         for name, dashes in LEVELS.items():
             at = returns[(returns.system == system) & (returns.algorithm == name)]["mean"]
