@@ -648,7 +648,10 @@ def other_runs(
 
 
 @declare(
-    "networks", "SAC, PPO and DQN on other systems", {"agents": 0, "ppo_agents": 0}, {"agents": 0, "ppo_agents": 0}
+    "networks",
+    "SAC, PPO and DQN on other systems",
+    {"ppo_agents": 1, "iterations": 5},
+    {"ppo_agents": 1, "iterations": 1, "evaluations": 5, "fresh": 20},
 )
 def network_runs(
     agents: int = 1,  # of SAC and DQN, which take up to a quarter of an hour each
