@@ -84,7 +84,7 @@ def test_returns_and_heat_lose_what_spaql_learns_on_pendulum_and_returns_are_its
 def test_spaql_ts_learns_on_cartpole_alone(found):
     means = found.map(np.mean)
     pendulum, cartpole = means.loc["Pendulum-v1", "SPAQL-TS"], means.loc["CartPole-v0", "SPAQL-TS"]
-    assert cartpole.loc["no", "constant"].min() > cartpole.drop(("no", "constant")).max().max()
+    assert cartpole["last"]["no", "constant"] > cartpole["last"].drop(("no", "constant")).max() + 30
     assert pendulum.loc["no"].max().max() < pendulum.loc["yes"].min().min() - 50
 
 

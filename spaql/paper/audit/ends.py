@@ -1,7 +1,7 @@
 """Which agent a search ends with: what the best and the last one of a training earn on the same fresh episodes.
 
 Training takes no notice of what is kept at its end, so both come from one run.  `python -m spaql.paper.audit.ends`
-makes `results/ends.json` again, in minutes on one core.
+makes `results/ends.json` again, in half an hour on one core.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from spaql.paper.studies import BOTH, LONG_XI
 from spaql.progress import progress
 from spaql.rules import Rules
 
-AGENTS = 20
+AGENTS = 100
 SEARCHERS = ("SPAQL", "SPAQL-TS")
 RESETS = {"yes": "splits", "no": "never"}  # whether the trainee returns to the best agent
 HEATS = {"rises": 2.0, "constant": 1.0}  # u
