@@ -24,7 +24,8 @@ book test test-all: export OMP_NUM_THREADS = 1
 
 .PHONY: test test-all bookless book lab explorer reproduce bench venv lock lint format clean
 
-PYTEST = $(BIN)/python -m pytest --numprocesses $(CORES) --no-loadscope-reorder
+# One process more than cores: many tests wait for a browser, or for a program that they start.
+PYTEST = $(BIN)/python -m pytest --numprocesses $$(($(CORES) + 1)) --no-loadscope-reorder
 # All other tests need no book. They run while it is made, on what that leaves of the cores.
 BOOKISH = tests/paper/test_book.py
 
