@@ -39,6 +39,7 @@ def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
     figure, (row,) = new_figure(1, 2, height=2.6)
     last = frame.dimensions[frame.reached].max() + 1
     reached = frame.assign(**{name: frame[name].where(frame.reached, np.inf) for name in ("samples", "seconds")})
+    row[0].axhline(most, color="#1a1a1a", linewidth=0.9)
     for axes, quantity in zip(row, ("samples", "seconds"), strict=True):
         for algorithm, style in LINES.items():
             medians = reached[reached.algorithm == algorithm].groupby("dimensions")[quantity].median()
@@ -51,7 +52,6 @@ def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
         name_panel(axes, quantity)
-    row[0].axhline(most, color="#1a1a1a", linewidth=0.9)
     legend_above(figure, *row)
     return figure
 
