@@ -7,12 +7,14 @@ Samples, seconds and the level are those of `baselines.seconds`.
 import sys
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.kept import load_kept, path_of, write_kept
 from spaql.paper.audit.yardsticks import TILED
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_ours
+from spaql.paper.baselines.tiles import Tiles, count_of
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT
@@ -30,17 +32,14 @@ def size(part: Any) -> int:
     return sum(map(size, part)) if isinstance(part, tuple) else getattr(part, "nbytes", 0)
 
 
-def tiles_in(dimensions: int, tilings: int, bins: int, **others: Any) -> int:
-    """Return how many tiles there are in so many dimensions (see `tiles.count_of`)."""
-    return tilings * (bins + 1) ** dimensions
-
-
 def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[str, Any] | None:
     """Return what an agent needs to reach the level, or has taken without; nothing if it needs too much memory."""
     job = Job(algorithm, system, 0.0, most // CHECKPOINT, EPISODES, SEED, agent)
     dimensions = ANGLE_AND_SPEED + SYSTEMS.index(system)
-    if algorithm in TILED and tiles_in(dimensions, **BASELINES[algorithm][1]) > LARGEST:
-        return None
+    if algorithm in TILED:
+        settings = BASELINES[algorithm][1]
+        if count_of(Tiles(settings["tilings"], settings["bins"], np.empty((dimensions, 2)))) > LARGEST:
+            return None
     learner, apart = learner_of(job)
     samples, seconds, reached = measure_ours(learner, apart, LEVEL, most)
     megabytes = size(learner._settled() if algorithm == "SPAQL-R" else (learner.weights, learner.kept)) / 1e6

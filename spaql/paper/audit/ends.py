@@ -12,12 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import load_kept, write_cells
 from spaql.paper.runs.algorithms import untrained
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import Job, seeds
 from spaql.paper.studies import BOTH, LONG_XI
-from spaql.progress import progress
 from spaql.rules import Rules
 
 AGENTS = 100
@@ -64,20 +63,8 @@ def earned(agent: Any, job: Job) -> float:
 
 def write_ends(store: str | os.PathLike | None = None) -> Path:
     """Train everything and write the file, with where it comes from."""
-    jobs, rows = trained(), []
-    with progress(len(jobs), "training", "agent") as bar:
-        for job in jobs:
-            rows.append(measure(job))
-            bar.update()
-    return keep(rows, store)
-
-
-def keep(rows: list[dict[str, Any]], store: str | os.PathLike | None = None) -> Path:
-    """Write rows, one per agent, as one per cell."""
-    frame = pd.DataFrame(rows).sort_values("agent", kind="stable").round({"best": 4, "last": 4})
-    keys = ["system", "algorithm", "returns", "temperature"]
-    cells = frame.groupby(keys, sort=False)[["best", "last"]].agg(list).reset_index()
-    return write_kept("ends", store, cells=cells.to_dict("records"))
+    jobs = trained()
+    return write_cells("ends", map(measure, jobs), len(jobs), ["system", "algorithm", "returns", "temperature"], store)
 
 
 def load_ends(store: str | os.PathLike | None = None) -> pd.DataFrame:

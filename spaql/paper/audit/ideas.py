@@ -17,13 +17,12 @@ from spaql.agent import Agent
 from spaql.compiling import either, entry, inner, records
 from spaql.loop import conclude, rollouts
 from spaql.paper.audit.ends import earned
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import load_kept, write_cells
 from spaql.paper.runs.algorithms import untrained
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import Job, seeds
 from spaql.paper.studies import BOTH, LONG_XI
 from spaql.partition import CELLS, NONE, add_cells, draw_action, locate, make_room, split, update
-from spaql.progress import progress
 from spaql.rules import HISTORY, Rules
 from spaql.systems import ENDED, reset, room, step
 from spaql.updates import bonus, choose, learn_from, learning_rate, value
@@ -235,19 +234,8 @@ def measure(idea: str, job: Job) -> dict[str, Any]:
 
 def write_ideas(store: str | os.PathLike | None = None) -> Path:
     """Train everything and write the file, with where it comes from."""
-    pairs, rows = tried(), []
-    with progress(len(pairs), "training", "agent") as bar:
-        for idea, job in pairs:
-            rows.append(measure(idea, job))
-            bar.update()
-    return keep(rows, store)
-
-
-def keep(rows: list[dict[str, Any]], store: str | os.PathLike | None = None) -> Path:
-    """Write rows, one per agent, as one per cell."""
-    frame = pd.DataFrame(rows).sort_values("agent", kind="stable").round({"fresh": 4})
-    cells = frame.groupby(["system", "idea"], sort=False).fresh.agg(list).reset_index()
-    return write_kept("ideas", store, cells=cells.to_dict("records"))
+    pairs = tried()
+    return write_cells("ideas", itertools.starmap(measure, pairs), len(pairs), ["system", "idea"], store)
 
 
 def load_ideas(store: str | os.PathLike | None = None) -> pd.DataFrame:

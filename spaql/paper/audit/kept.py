@@ -2,12 +2,14 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from spaql.paper.runs.provenance import default_store, provenance
+from spaql.progress import progress
 
 
 def path_of(name: str, store: str | os.PathLike | None = None) -> Path:
@@ -20,6 +22,21 @@ def write_kept(name: str, store: str | os.PathLike | None = None, **parts: Any) 
     path = path_of(name, store)
     path.write_text(json.dumps({"provenance": provenance()} | parts, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def write_cells(
+    name: str, rows: Iterable[dict[str, Any]], count: int, keys: list[str], store: str | os.PathLike | None = None
+) -> Path:
+    """Take so many rows, one per agent, as they are measured; write one per cell, with lists of what agents earn."""
+    measured = []
+    with progress(count, "training", "agent") as bar:
+        for row in rows:
+            measured.append(row)
+            bar.update()
+    frame = pd.DataFrame(measured).sort_values("agent", kind="stable").round(4)
+    earned = [column for column in frame if column not in (*keys, "agent")]
+    cells = frame.groupby(keys, sort=False)[earned].agg(list).reset_index()
+    return write_kept(name, store, cells=cells.to_dict("records"))
 
 
 def load_kept(name: str, store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:

@@ -278,14 +278,15 @@ def settings() -> dict[str, str]:
         f"settings.{places[row.system]}.{whos[row.algorithm]}.{row.setting.replace(' ', '-')}": number(row.fresh, 0)
         for row in stored_settings().itertuples()
     }
-    for row in load_ends().to_dict("records"):
+    ends = load_ends()
+    for row in ends.to_dict("records"):
         returns = "returns" if row["returns"] == "yes" else "stays"
         key = f"ends.{places[row['system']]}.{whos[row['algorithm']]}.{returns}.{row['temperature']}"
         found |= {f"{key}.{end}": number(np.mean(row[end]), 0) for end in ("best", "last")}
     for row in load_ideas().to_dict("records"):
         key = f"ideas.{places[row['system']]}.{row['idea'].replace(',', '').replace(' ', '-')}"
         found |= {key: number(np.mean(row["fresh"]), 0), "ideas.agents": str(len(row["fresh"]))}
-    found["ends.agents"] = str(len(load_ends().best[0]))
+    found["ends.agents"] = str(len(ends.best[0]))
     found |= {f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "dummies", "few")}
     xi = xi_of_theory(200, 2000)
     found |= {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}

@@ -259,8 +259,8 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
         Its address, if it is known.
     """
     folder = book / "drawn"
-    records = {name: found for name in STUDIES if (found := numbers.records(name))}  # of some studies none are stored
-    ends = {name: numbers.agents(name) for name in records}
+    records = {name: numbers.records(name) for name in STUDIES}
+    ends = {name: numbers.agents(name) for name in STUDIES}
     brief = pd.concat([ends["long"], ends["trpo"]])
     order = list(dict.fromkeys(ends["long"].system))
     brief = brief.sort_values("system", key=lambda column: column.map(order.index), kind="stable")
