@@ -10,7 +10,7 @@ badges that link to the claim (`shown`).  A test compares every tagged text with
 puts the right texts in; `spaql numbers` lists all names.
 
 To use a number in a chapter, add a line to the function of that chapter below (or a new function to `CHAPTERS`):
-`mean(agents("long"), "Pendulum-v1", "SPAQL", "fresh")` and the like.  Names are short and begin with their subject.
+`cells("settings.{system}.{algorithm}", frame, "fresh")` names a column of a frame, row by row.
 Verdicts need no entry: `claim:ID` is the verdict as written, `claim:ID.run`, `.fresh`, `.more` and `.more_fresh` are
 the others (columns of `spaql claims --json`), and `claim:ID,ID2` the one that several claims share.
 """
@@ -19,6 +19,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +32,7 @@ from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.dimensions import load_dimensions
 from spaql.paper.audit.ends import load_ends
-from spaql.paper.audit.foresight import load_foresight
+from spaql.paper.audit.foresight import POINTS, load_foresight
 from spaql.paper.audit.ideas import load_ideas
 from spaql.paper.audit.kept import load_kept
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
@@ -41,7 +42,7 @@ from spaql.paper.audit.small_trees import load_trees
 from spaql.paper.audit.yardsticks import leads, others, returns
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals
-from spaql.paper.labels import number, plus_minus, spread
+from spaql.paper.labels import number
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
@@ -52,9 +53,8 @@ from spaql.paper.tables.results import xi_effects
 from spaql.systems import solved_at
 from spaql.systems.pendulum import REWARD_SCALE
 
-SYSTEMS = {"pendulum": "Pendulum-v1", "five": "spaql/PendulumDiscrete-v1", "cartpole": "CartPole-v0"}
-ALGORITHMS = {"random": "Random", "aql": "AQL", "spaql": "SPAQL", "ts": "SPAQL-TS",
-              "trpo": "TRPO", "tuned": "TRPO tuned"}  # fmt: skip
+SHORT = {"spaql/PendulumDiscrete-v1": "five", "CartPole-v1": "cartpole500", "SPAQL-TS": "ts", "TRPO tuned": "tuned"}
+BY = ["system", "algorithm"]
 
 PLAIN = r"[−+]?\d[\d,]*(?:\.\d+)?"
 TAG = re.compile(
@@ -89,113 +89,95 @@ def verdicts() -> pd.DataFrame:
     return judge.verdicts().set_index("id", drop=False)
 
 
-def group(frame: pd.DataFrame, system: str, algorithm: str) -> pd.DataFrame:
-    """Return the agents of one algorithm on one system."""
-    return frame[(frame.system == system) & (frame.algorithm == algorithm)]
+def key_of(cell: Any) -> str:
+    """Return what names a row of a frame as part of a number's name: "Tiles, replayed" is "tiles-replayed"."""
+    name = SHORT.get(cell) or (f"{cell:g}" if isinstance(cell, float) else str(cell))
+    return re.sub(r"^spaql/|-v\d$|[,()]", "", name).replace(" ", "-").lower()
 
 
-def mean(frame: pd.DataFrame, system: str, algorithm: str, column: str = "rewards", digits: int = 0) -> str:
-    """Return the mean of a column over the agents of one algorithm on one system."""
-    return number(group(frame, system, algorithm)[column].mean(), digits)
+def cells(template: str, frame: pd.DataFrame, *columns: str, digits: int | None = 0) -> dict[str, str]:
+    """Return columns of a frame as numbers, named after what else stands in the row, and `{column}`.
+
+    A negative number of digits rounds, as to thousands; none means as many as the system's returns have.  What is
+    infinite is "none", and what is not known has no name.
+    """
+    found = {}
+    for row in frame.to_dict("records"):
+        keys = {name: key_of(cell) for name, cell in row.items() if not isinstance(cell, list)}
+        for column in (column for column in columns if pd.notna(row[column])):
+            shown = (1 if row["system"] == "CartPole-v0" else 0) if digits is None else digits
+            text = number(round(row[column], shown), max(shown, 0)) if np.isfinite(row[column]) else "none"
+            found[template.format_map(keys | {"column": column})] = text
+    return found
 
 
-def ours(claim: str, digits: int = 0, column: str = "ours", factor: float = 1.0) -> str:
+def counted(name: str, verdicts: pd.Series) -> dict[str, str]:
+    """Return how many verdicts there are of each kind."""
+    return {f"{name}.{verdict}": str((verdicts == verdict).sum()) for verdict in VERDICTS[:3]}
+
+
+def ours(claim: str, column: str = "ours", factor: float = 1.0) -> str:
     """Return what we measured for a claim."""
-    return number(factor * verdicts()[column][claim], digits)
-
-
-def about(count: float) -> str:
-    """Return a number of samples as text: to the nearest thousand, "none" if it is never reached."""
-    return number(round(count, -3), 0) if np.isfinite(count) else "none"
+    return number(factor * verdicts()[column][claim], 0)
 
 
 def ends() -> dict[str, str]:
-    """Return the ends of the long runs and of TRPO: reported and fresh reward, arms, the paper's own numbers."""
-    found, frame = {}, pd.concat([agents("long"), agents("trpo")])
-    for place, system in SYSTEMS.items():
-        digits = 1 if place == "cartpole" else 0
-        for who, algorithm in ALGORITHMS.items():
-            mine = group(frame, system, algorithm)
-            if mine.empty:
-                continue
-            key = f"{place}.{who}"
-            for column, name in (("rewards", "reported"), ("fresh", "fresh")):
-                found[f"{key}.{name}"] = number(mine[column].mean(), digits)
-                found[f"{key}.{name}_pm"] = spread(mine[column], digits)
-            found[f"{key}.lost"] = number(mine.rewards.mean() - mine.fresh.mean(), digits)
-            found[f"{key}.arms"] = number(mine.arms.mean(), 0)
-            found[f"{key}.training"] = number(mine.steps.mean() / 1000, 0)
-            found[f"{key}.rollouts"] = number(mine.evaluation_steps.mean() / 1000, 0)
-            found[f"{key}.times"] = number((mine.steps + mine.evaluation_steps).sum() / mine.steps.sum(), 0)
-            if threshold := solved_at(system):
-                found[f"{key}.solved"] = str((mine.rewards >= threshold).sum())
-                found[f"{key}.solved_fresh"] = str((mine.fresh >= threshold).sum())
-            theirs = paper_results().get(system, {}).get(algorithm, {})
-            if "rewards" in theirs:
-                found[f"{key}.paper"] = number(theirs["rewards"][0], digits)
-                found[f"{key}.paper_pm"] = plus_minus(*theirs["rewards"], digits)
-            if "arms" in theirs:
-                found[f"{key}.paper_arms"] = number(theirs["arms"][0], 0)
-    return found
+    """Return the ends of the long runs, of TRPO and of SPAQL-R: reported and fresh reward, arms, the paper's own."""
+    frame = pd.concat(
+        [agents("long"), agents("trpo"), agents("repaired").replace({"algorithm": {"SPAQL-R": "repaired"}})]
+    )
+    threshold = frame.system.map(solved_at).astype(float)
+    for column, name in (("rewards", "solved"), ("fresh", "solved_fresh")):
+        frame[name] = (frame[column] >= threshold).where(threshold.notna())
+    frame["taken"] = frame.steps + frame.evaluation_steps
+    groups = frame.groupby(BY, sort=False)
+    found = groups[["rewards", "fresh", "arms"]].mean().rename(columns={"rewards": "reported"})
+    found = found.join(groups[["solved", "solved_fresh", "taken", "steps"]].sum(min_count=1))
+    found["times"] = found.taken / found.steps
+    found["paper"] = [paper_results().get(s, {}).get(a, {}).get("rewards", (np.nan,))[0] for s, a in found.index]
+    found = found.reset_index()
+    return cells("{system}.{algorithm}.{column}", found, "reported", "fresh", "paper", digits=None) | cells(
+        "{system}.{algorithm}.{column}", found, "arms", "times", "solved", "solved_fresh"
+    )
 
 
 def xi() -> dict[str, str]:
     """Return the numbers of the study of ξ (chapter 01)."""
     frame, effects = agents("xi"), xi_effects(agents("xi"))
-    found = {"xi.cases": str(len(effects)), "xi.effects": str(sum(p < 0.05 for _, p in effects.values()))}
-    for who in ("aql", "spaql", "ts"):
-        mine = group(frame, "CartPole-v0", ALGORITHMS[who])
-        found[f"xi.cartpole.{who}.zero"] = number(mine[mine.xi == 0].rewards.mean(), 0)
-        found[f"xi.cartpole.{who}.more"] = number(mine[mine.xi > 0].rewards.mean(), 0)
-    found["xi.cartpole.random"] = mean(frame, "CartPole-v0", "Random")
-    found["xi.lost"] = ours("xi0-cartpole-spaql", factor=100)
-    return found
+    frame = frame.assign(xi=np.where(frame.algorithm == "Random", "", np.where(frame.xi == 0, ".zero", ".more")))
+    means = frame.groupby([*BY, "xi"], as_index=False).rewards.mean()
+    return cells("xi.{system}.{algorithm}{xi}", means, "rewards") | {
+        "xi.cases": str(len(effects)),
+        "xi.effects": str(sum(p < 0.05 for _, p in effects.values())),
+        "xi.lost": ours("xi0-cartpole-spaql", factor=100),
+    }
 
 
 def claims() -> dict[str, str]:
     """Return how many claims have which verdict, and what some of them measured (chapter 06, the page of claims)."""
     frame = verdicts()
-    found = {"claims.all": str(len(frame))}
-    for column, name in (("verdict", "claims"), ("run_verdict", "claims.run"), ("more_verdict", "claims.more")):
-        found |= {f"{name}.{verdict}": str((frame[column] == verdict).sum()) for verdict in VERDICTS[:3]}
     equal = frame[frame.kind.isin(judge.EQUALITIES)]
-    found |= {f"equal.{verdict}": str((equal.verdict == verdict).sum()) for verdict in VERDICTS[:3]}
-    return found | {
-        "equal.all": str(len(equal)),
-        "pendulum.spaql.more": ours("pendulum-rewards-spaql", column="more_ours"),
+    found = {"claims.all": str(len(frame)), "equal.all": str(len(equal))} | counted("equal", equal.verdict)
+    return found | counted("claims", frame.verdict) | counted("claims.run", frame.run_verdict) | {
+        "pendulum.spaql.more": ours("pendulum-rewards-spaql", "more_ours"),
         "arms.ratio": ours("pendulum-arms-ratio-spaql"),
         "cartpole.arms.ratio": ours("cartpole-arms-ratio-aql"),
-        "cartpole.ts.more_fresh": ours("cartpole-ts-solves", 1, "more_fresh"),
         "cartpole.longer.500": ours("cartpole-longer-500", factor=100),
         "cartpole.longer.2000": ours("cartpole-longer-2000", factor=100),
-        "cartpole.aql.gain": ours("cartpole-aql-progress", 2),
         "overtakes.spaql": ours("trpo-pendulum-overtakes-spaql"),
-    }
-
-
-def selection() -> dict[str, str]:
-    """Return how much of what is reported is selection (chapter 06)."""
-    bias = best_against_fresh(records("long")).set_index(["system", "algorithm"])
-    found: dict[str, str] = {}
-    for place, system in SYSTEMS.items():
-        for who in ("spaql", "ts"):
-            row = bias.loc[(system, ALGORITHMS[who])]
-            found[f"{place}.{who}.bias"] = number(row.bias, 0 if place != "cartpole" else 1)
-            found[f"{place}.{who}.bias_ends"] = f"[{number(row.bias_low, 0)}, {number(row.bias_high, 0)}]"
-    return found
+    }  # fmt: skip
 
 
 def rules() -> dict[str, str]:
-    """Return what the rules of the released program change, and which verdicts fresh episodes keep (chapter 06)."""
+    """Return what is selection, what the released program's rules change, what fresh episodes keep (chapter 06)."""
     text = [record for record in records("xi") if record.job.system == "CartPole-v0" and record.job.xi == 0]
     base = records("long") + records("ablation")
     more = stored(further_of(record.job for record in base + text))
     effects, ties = ablation_table(base + more), xi_zero(text + base + more).set_index(["algorithm", "rules"])
     kept, frame = surviving(verdicts()), verdicts()
-    return {
+    return cells("{system}.{algorithm}.bias", best_against_fresh(records("long")), "bias", digits=None) | {
         "ablation.all": str(len(effects)),
         "ablation.found": str((effects.p_holm < 0.05).sum()),
-        "ablation.rewards": str(((effects.p_holm < 0.05) & (effects.quantity != "arms")).sum()),
         "ties.drawn": number(ties.rewards["SPAQL", "paper"], 0),
         "ties.last": number(ties.rewards["SPAQL", "ties"], 0),
         "survive.all": str(len(kept)),
@@ -205,155 +187,104 @@ def rules() -> dict[str, str]:
 
 
 def samples() -> dict[str, str]:
-    """Return the samples that half of the agents need to reach a reward: all of them, and those of training alone."""
+    """Return the samples that half of the agents need to reach a reward: all that the algorithm takes."""
     needed = samples_needed(records("long") + records("trpo"))
-    found: dict[str, str] = {}
-    places = {name: place for place, name in SYSTEMS.items()}
-    whos = {name: who for who, name in ALGORITHMS.items()}
-    for row in needed.itertuples():
-        key = f"samples.{places[row.system]}.{whos[row.algorithm]}.{row.threshold:.0f}"
-        found[key if row.counted == "all" else f"{key}.training"] = about(row.samples)
     levels = samples_to_levels(records("repaired") + records("trpo") + records("sb3"))
-    for row in levels.itertuples():
-        key = f"needs.{places[row.system]}.{row.algorithm.lower().replace(' ', '-')}.{row.level:.0f}"
-        found |= {key: about(row.first), f"{key}.stays": about(row.stays)}
-    return found
+    return cells(
+        "samples.{system}.{algorithm}.{threshold}", needed[needed.counted == "all"], "samples", digits=-3
+    ) | cells("needs.{system}.{algorithm}.{level}", levels, "first", digits=-3)
 
 
 def readings() -> dict[str, str]:
     """Return how well readings of the experiment fit the paper's Pendulum (chapter 11)."""
     fits = joint_fits().set_index("reading")
     fits, best = fits[fits.missing == ""], best_reading()
-    found = {"readings.all": str(len(fits)), "readings.degrees": str(int(fits.degrees[best]))}
-    found |= {"readings.text.chi2": number(fits.chi2[TEXT], 0), "readings.best.chi2": number(fits.chi2[best], 0)}
-    found["readings.best.p"] = f"{fits.p[best]:.2f}"
     # Random's torques are the program's in every reading but the text's: without that row, and with the row of a
     # reading with independent starts for the text as well.
-    without, row = fits.without_random, fits.Random["torque"]
-    changed = fits.chi2.where(fits.index != TEXT, without + row)
-    for name, chi2 in (("without-random", without), ("random-changed", changed)):
-        found[f"readings.text.chi2.{name}"] = number(chi2[TEXT], 0)
-        found[f"readings.text.place.{name}"] = str(int(chi2.rank()[TEXT]))
-    for who in ("spaql", "ts", "aql"):
-        found[f"readings.best.{who}"] = number(predicted_mean(best, f"pendulum-rewards-{who}"), 0)
-    return found
+    without = fits.without_random
+    return {
+        "readings.all": str(len(fits)),
+        "readings.degrees": str(int(fits.degrees[best])),
+        "readings.best.chi2": number(fits.chi2[best], 0),
+        "readings.best.p": f"{fits.p[best]:.2f}",
+        "readings.best.spaql": number(predicted_mean(best, "pendulum-rewards-spaql"), 0),
+        "readings.text.chi2": number(fits.chi2[TEXT], 0),
+        "readings.text.chi2.without-random": number(without[TEXT], 0),
+        "readings.text.place.without-random": str(int(without.rank()[TEXT])),
+        "readings.text.chi2.random-changed": number(without[TEXT] + fits.Random["torque"], 0),
+    }
 
 
 def controls() -> dict[str, str]:
-    """Return what SPAQL earns with parts taken away (chapter 08): `controls.SYSTEM.ALGORITHM.CONTROL`, N = 20."""
-    found: dict[str, str] = {}
-    places = {name: place for place, name in SYSTEMS.items()}
-    whos = {name: who for who, name in ALGORITHMS.items()}
-    for (system, algorithm, rollouts, control), row in stored_effects().iterrows():
-        if rollouts == 20 and system in places:
-            key, part = f"controls.{places[system]}.{whos[algorithm]}", control.replace(",", "").replace(" ", "-")
-            found |= {f"{key}.{part}": number(row.changed, 0), f"{key}.unchanged": number(row.text, 0)}
-            found[f"{key}.{part}.share"] = number(100 * row.share, 0)  # per cent of the gain over Random
-    return found
+    """Return what SPAQL earns with parts taken away (chapter 08), N = 20."""
+    frame = stored_effects().xs(20, level="N").reset_index()
+    return cells("controls.{system}.{algorithm}.{control}", frame, "changed") | cells(
+        "controls.{system}.{algorithm}.unchanged", frame, "text"
+    )
 
 
 def foresight() -> dict[str, str]:
-    """Return what is earned on the small problems, and how regret grows (chapter 08)."""
-    found = {}
-    for row in load_foresight("small").to_dict("records"):
-        system = row["system"].removeprefix("spaql/").removesuffix("-v0").lower()
-        key = f"{system}.{row['method'].replace(',', '').replace(' ', '-')}".lower()
-        found[key] = number(np.mean(row["fresh"]), 2)
-        found |= {f"{system}.best": number(row["best"], 2), f"{system}.myopic": number(row["myopic"], 2)}
-        if isinstance(row["regret"], list):
-            half = len(row["regret"]) // 2
-            lost = row["regret"][-1] - row["regret"][half]
-            found[f"{key}.slope"] = number(lost / (row["iteration"][-1] - row["iteration"][half]), 2)
-    places = {name: place for place, name in SYSTEMS.items()}
-    for row in load_foresight("time").to_dict("records"):
-        found[f"time.{places[row['system']]}.best"] = number(row["with"], 0)
-        found[f"time.{places[row['system']]}.cost"] = number(row["with"] - row["without"], 4)
-    return found
+    """Return what is earned on the small problems, how regret grows, and what time is worth (chapter 08)."""
+    frame, time = load_foresight("small"), load_foresight("time")
+    later = frame[frame.regret.notna()]
+    lost, episodes = (later[name].str[-1] - later[name].str[POINTS // 2] for name in ("regret", "iteration"))
+    return (
+        cells("{system}.{method}", frame.assign(fresh=frame.fresh.map(np.mean)), "fresh", digits=2)
+        | cells("{system}.{column}", frame, "best", "myopic", digits=2)
+        | cells("{system}.{method}.slope", later.assign(slope=lost / episodes), "slope", digits=2)
+        | cells("time.{system}.best", time, "with")
+        | cells("time.{system}.cost", time.assign(cost=time["with"] - time["without"]), "cost", digits=4)
+    )
 
 
 def settings() -> dict[str, str]:
-    """Return what other settings earn (08), `settings.SYSTEM.ALGORITHM.SETTING`, the search apart, and ideas."""
-    places, whos = ({name: key for key, name in names.items()} for names in (SYSTEMS, ALGORITHMS | {"r": "SPAQL-R"}))
-    found = {
-        f"settings.{places[row.system]}.{whos[row.algorithm]}.{row.setting.replace(' ', '-')}": number(row.fresh, 0)
-        for row in stored_settings().itertuples()
-    }
-    ends = load_ends()
-    for row in ends.to_dict("records"):
-        returns = "returns" if row["returns"] == "yes" else "stays"
-        key = f"ends.{places[row['system']]}.{whos[row['algorithm']]}.{returns}.{row['temperature']}"
-        found |= {f"{key}.{end}": number(np.mean(row[end]), 0) for end in ("best", "last")}
-    for row in load_ideas().to_dict("records"):
-        key = f"ideas.{places[row['system']]}.{row['idea'].replace(',', '').replace(' ', '-')}"
-        found |= {key: number(np.mean(row["fresh"]), 0), "ideas.agents": str(len(row["fresh"]))}
-    found["ends.agents"] = str(len(ends.best[0]))
-    found |= {f"settings.{name}": str(parameters_of("settings")[name]) for name in ("agents", "dummies", "few")}
+    """Return what other settings earn (chapter 08), the search apart, and ideas."""
+    ends, ideas, planned = load_ends(), load_ideas(), parameters_of("settings")
+    means = ends.assign(**{end: ends[end].map(np.mean) for end in ("best", "last")})
     xi = xi_of_theory(200, 2000)
-    found |= {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}
-    return found
+    return (
+        cells("settings.{system}.{algorithm}.{setting}", stored_settings(), "fresh")
+        | cells("ends.{system}.{algorithm}.{returns}.{temperature}.{column}",
+                means.replace({"returns": {"yes": "returns", "no": "stays"}}), "best", "last")
+        | cells("ideas.{system}.{idea}", ideas.assign(fresh=ideas.fresh.map(np.mean)), "fresh")
+        | {"ends.agents": str(len(ends.best[0])), "ideas.agents": str(len(ideas.fresh[0]))}
+        | {f"settings.{name}": str(planned[name]) for name in ("agents", "dummies", "few")}
+        | {"xi.theory": number(round(xi, -3), 0), "xi.theory.visits": number((xi / REWARD_SCALE) ** 2 / 1e6, 0)}
+    )  # fmt: skip
 
 
 def repaired() -> dict[str, str]:
-    """Return the ends of SPAQL-R on the paper's systems, and what variants earn after 40,000 samples (chapter 09)."""
-    frame, places = agents("repaired"), {name: place for place, name in SYSTEMS.items()}
-    found = {
-        "pendulum.repaired.fresh": mean(frame, "Pendulum-v1", "SPAQL-R", "fresh"),
-        "cartpole.repaired.fresh": mean(frame, "CartPole-v0", "SPAQL-R", "fresh", 1),
-    }
-    for row in removals(records("repaired") + records("variants"), (40_000,)).to_dict("records"):
-        name = row["algorithm"].removeprefix("SPAQL-R").strip(", ").lower().replace(" ", "-")
-        found[f"repaired.{places[row['system']]}.{name or 'whole'}"] = number(row["mean"], 0)
-    return found
-
-
-def key_of(name: str) -> str:
-    """Return an algorithm's or a system's name as part of a number's: "Tiles, replayed" is "tiles-replayed"."""
-    name = name.removeprefix("spaql/")
-    return re.sub(r"[^a-zλ0-9-]", "", name.removesuffix("-v0").removesuffix("-v1").lower().replace(" ", "-"))
+    """Return what SPAQL-R's variants earn after 40,000 samples (chapter 09)."""
+    frame = removals(records("repaired") + records("variants"), (40_000,))
+    frame["variant"] = frame.algorithm.str.removeprefix("SPAQL-R, ")
+    return cells("repaired.{system}.{variant}", frame, "mean")
 
 
 def six() -> dict[str, str]:
-    """Return what is earned on six systems (chapter 10): `six.SYSTEM.ALGORITHM`, and who leads whom by how much.
-
-    CartPole with 500 steps is "cartpole500".
-    """
-    everything, more = records("textbook") + stored(others()), records("six-states")
-    found: dict[str, str] = {}
-    for row in [*returns(more).to_dict("records"), *returns(everything).to_dict("records")]:
-        place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
-        found[f"six.{place}.{key_of(row['algorithm'])}"] = number(row["mean"], 1)
-        found[f"six.agents.{key_of(row['algorithm'])}"] = str(row["agents"])
-    for name, wall in agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm").wall:
-        found[f"six.minutes.{key_of(name)}"] = number(wall.median() / 60, 1)
-    compared = leads(everything)
-    for samples, here in compared.groupby("samples"):
-        found[f"six.behind.{samples}"] = str((here.ours < here.theirs).sum())
-    found["six.behind"] = str((compared.ours < compared.theirs).sum())
-    found["six.compared"] = str(len(compared))
-    medians = load_dimensions().groupby(["algorithm", "dimensions"])[["samples", "seconds", "megabytes"]].median()
-    for (algorithm, dimensions), row in medians.iterrows():
-        key = f"dimensions.{key_of(algorithm)}.{dimensions}"
-        found |= {f"{key}.samples": number(row.samples, 0), f"{key}.seconds": f"{row.seconds:.2g}"}
-        found[f"{key}.megabytes"] = number(row.megabytes, 0)
-    for row in load_trees().to_dict("records"):
-        place = "cartpole500" if row["system"] == "CartPole-v1" else key_of(row["system"])
-        key = f"trees.{place}.{'repaired' if row['algorithm'] == 'SPAQL-R' else 'paper'}"
-        found[f"{key}.exact"] = number(row["exact"], 0)
-        if np.isfinite(row["small"]):
-            found[f"{key}.leaves"] = number(row["small"], 0)
-            found |= {f"{key}.{kind}": number(row[f"{kind}_return"][0], 1) for kind in ("small", "random")}
-    return found
+    """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
+    everything = records("textbook") + stored(others())
+    compared, trees = leads(everything), load_trees()
+    earned = pd.concat([returns(records("six-states")), returns(everything)])
+    minutes = agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm", as_index=False).wall.median()
+    medians = load_dimensions().groupby(["algorithm", "dimensions"])[["samples", "megabytes"]].median().reset_index()
+    trees["kind"] = np.where(trees.algorithm == "SPAQL-R", "repaired", "paper")
+    trees = trees.assign(leaves=trees.small, small=trees.small_return.str[0], random=trees.random_return.str[0])
+    return (
+        cells("six.{system}.{algorithm}", earned, "mean", digits=1)
+        | cells("six.minutes.{algorithm}", minutes.assign(minutes=minutes.wall / 60), "minutes", digits=1)
+        | {"six.behind": str((compared.ours < compared.theirs).sum()), "six.compared": str(len(compared))}
+        | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples", "megabytes")
+        | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")
+        | cells("trees.{system}.{kind}.{column}", trees, "small", "random", digits=1)
+    )
 
 
 def travel() -> dict[str, str]:
     """Return how many of the paper's conclusions hold on other systems, and who comes to a goal there (chapter 10)."""
     frame = generality.generality()
     theirs = frame[(frame.whose == "paper") & ~frame.system.isin(BOTH)]
-    found = {f"travel.{verdict}": str((theirs.verdict == verdict).sum()) for verdict in VERDICTS[:3]}
-    found["travel.conclusions"] = str(theirs.id.nunique())
-    for row in generality.goal_counts(records("systems")).to_dict("records"):
-        found[f"goal.{key_of(row['system'])}.{key_of(row['algorithm'])}"] = str(row["reach"])
-    return found
+    found = counted("travel", theirs.verdict) | {"travel.conclusions": str(theirs.id.nunique())}
+    return found | cells("goal.{system}.{algorithm}", generality.goal_counts(records("systems")), "reach")
 
 
 def policies() -> dict[str, str]:
@@ -361,23 +292,18 @@ def policies() -> dict[str, str]:
 
     They are of chapter 07 and the home page.
     """
-    held = read_policies((repository() or Path()) / "book" / "explorer" / "policies.js")["policies"]
-    found: dict[str, str] = {}
-    for place, system in SYSTEMS.items():
-        for policy in held:
-            if policy["system"] == system and "leaves" in policy:
-                key = f"policy.{place}.{policy['algorithm']}.{policy['made']}".lower().replace(" ", "-")
-                digits = 1 if place == "cartpole" else 0
-                found |= {f"{key}.leaves": str(policy["leaves"]), key: number(policy["reward"], digits)}
+    held = pd.DataFrame(read_policies((repository() or Path()) / "book" / "explorer" / "policies.js")["policies"])
+    held = held[held.leaves.notna()]
     job = best(r for r in records("long") if (r.job.system, r.job.algorithm) == ("Pendulum-v1", "SPAQL")).job
     curve = np.load(tree_path(default_store(), job, {"target": None, **PUBLISHED}))["curve"]
+    found = cells("policy.{system}.{algorithm}.{made}", held, "reward", digits=None)
+    found |= cells("policy.{system}.{algorithm}.{made}.leaves", held, "leaves")
     found["policy.pendulum.spaql.best.leaves"] = number(curve[curve[:, 1].argmax(), 0], 0)
     return found | {"small.lasts": number(load_kept("longer", part="small")["median"][0], 0)}
 
 
 CHAPTERS: tuple[Callable[[], dict[str, str]], ...] = (
-    ends, xi, claims, selection, rules, samples, readings, controls, foresight, settings, repaired, six, travel,
-    policies,
+    ends, xi, claims, rules, samples, readings, controls, foresight, settings, repaired, six, travel, policies,
 )  # fmt: skip
 
 
