@@ -111,7 +111,6 @@ REGRETS = {  # whose regret is drawn, and how
     "AQL": STYLES["AQL"],
     "SPAQL": STYLES["SPAQL"],
     "SPAQL, last kept": LAST,
-    "zero at the end": replace(STYLES["SPAQL-R"], line="-"),
 }
 
 
