@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tests.drift  # noqa: F401  (an environment that no system describes)
+import tests.tanks  # noqa: F401  (a registered one with two actuators)
 
 # What nbformat imports to check addresses by a grammar costs five seconds in every process, and no notebook has any.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -17,10 +17,11 @@ def in_words(tree: Tree, decimals: int = 2) -> str:
             conditions.setdefault(describe_action(tree, node, decimals), []).append(said)
         elif place != "end":
             path[depth:] = [describe_question(tree, node, {"<": "<", ">=": "≥"}[place], decimals)]
-    action = tree.variables.action
+    names = tree.variables.actions
+    what = f"The {names[0]} is" if len(names) == 1 else "The action is"
     if tree.leaves == 1:
-        return f"The {action} is always {next(iter(conditions))}."
-    return " ".join(f"The {action} is {name} if {'; or if '.join(when)}." for name, when in conditions.items())
+        return f"{what} always {next(iter(conditions))}."
+    return " ".join(f"{what} {name} if {'; or if '.join(when)}." for name, when in conditions.items())
 
 
 def check_tree(tree: Any) -> Tree:
@@ -77,10 +78,11 @@ def describe_question(tree: Tree, node: int, sign: str, decimals: int = 2) -> st
 
 def export_text(tree: Tree, decimals: int = 2) -> str:
     """Return the tree as text, in the form of scikit-learn's `export_text`."""
-    lines = []
-    for place, node, depth in walk(check_tree(tree)):
+    lines, several = [], len(check_tree(tree).variables.actions) > 1  # which are named one by one
+    for place, node, depth in walk(tree):
         if place == "leaf":
-            lines.append("|   " * depth + f"|--- {tree.variables.action}: {describe_action(tree, node, decimals)}")
+            said = describe_action(tree, node, decimals)
+            lines.append("|   " * depth + f"|--- {said if several else f'{tree.variables.action}: {said}'}")
         elif place != "end":
             lines.append("|   " * depth + f"|--- {describe_question(tree, node, place.ljust(2), decimals)}")
     return "\n".join(lines) + "\n"

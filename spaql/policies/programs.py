@@ -15,7 +15,7 @@ import numpy as np
 
 from spaql.checks import check_name
 from spaql.policies.export import check_tree, walk
-from spaql.policies.tree import LEAF, NUMBERED, Tree
+from spaql.policies.tree import LEAF, NUMBERED, Tree, counted
 from spaql.spaces import PLAIN, pairs_of
 
 DEEPEST = 90  # questions in a row: Python indents no more than 100 times
@@ -313,7 +313,7 @@ def _head(tree: Tree, about: str) -> list[str]:
     names = tree.variables
     version = importlib.metadata.version("spaql")
     date = datetime.date.today().isoformat()
-    lines = [f"A policy for {names.system}: a decision tree with {tree.leaves} leaves.  spaql {version}, {date}."]
+    lines = [f"A policy for {names.system}: a decision tree with {counted(tree.leaves)}.  spaql {version}, {date}."]
     lines += about.splitlines()
     for name, unit, (low, high), sine in zip(names.observed, names.units, _ranges(tree), names.space.sine, strict=True):
         reach = "any number" if low is None else f"{low:g} to {high:g}; beyond, as at the end"

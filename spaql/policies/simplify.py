@@ -16,7 +16,7 @@ from spaql.checks import check_integer, check_seed
 from spaql.interrupts import deferred_interrupts
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import Episodes, first_states, run_tree
-from spaql.policies.tree import LEAF, Tree
+from spaql.policies.tree import LEAF, Tree, counted
 from spaql.progress import progress
 from spaql.systems import make_env
 
@@ -37,7 +37,7 @@ class Size(NamedTuple):
     tree: Tree
 
     def __repr__(self) -> str:
-        return f"{self.leaves} leaves: {Interval(self.mean, self.low, self.high)}"
+        return f"{counted(self.leaves)}: {Interval(self.mean, self.low, self.high)}"
 
 
 class Simplified(NamedTuple):
@@ -52,7 +52,7 @@ class Simplified(NamedTuple):
 
     def __repr__(self) -> str:
         parts = ((self.tree, self.fresh), (self.full, self.full_fresh))
-        small, full = (f"{tree.leaves} leaves: {fresh}" for tree, fresh in parts)
+        small, full = (f"{counted(tree.leaves)}: {fresh}" for tree, fresh in parts)
         if self.tree.leaves == self.full.leaves:
             return f"no smaller tree that was tried keeps the return (see `curve`); the full policy, {full}"
         return f"{small} on fresh episodes; the full policy, {full}"

@@ -20,6 +20,11 @@ from spaql.systems import System, Variable, space_of, system_of
 LEAF = -1
 
 
+def counted(leaves: int) -> str:
+    """Return a number of leaves in words."""
+    return "1 leaf" if leaves == 1 else f"{leaves} leaves"
+
+
 class Variables(NamedTuple):
     """What a system's observations and actions are called, and their units."""
 
@@ -154,7 +159,7 @@ class Tree(NamedTuple):
     variables: Variables
 
     def __repr__(self) -> str:
-        return f"Tree({self.leaves} leaves of {', '.join(filter(None, self.variables.asked))})"
+        return f"Tree({counted(self.leaves)} of {', '.join(filter(None, self.variables.asked))})"
 
     @property
     def leaves(self) -> int:

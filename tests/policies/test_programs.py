@@ -1,5 +1,6 @@
 """Policies as programs: each plays against the agent, compiled or interpreted by something that is not ours."""
 
+import ctypes
 import json
 import math
 import re
@@ -15,33 +16,45 @@ import pytest
 from spaql import SPAQL, SPAQLR
 from spaql.policies import export_graphviz, export_text, in_words
 from spaql.policies.programs import SCHEMA, export_c, export_json, export_python, export_structured_text
-from spaql.policies.tree import LEAF
+from spaql.policies.tree import LEAF, Tree
+from spaql.systems import make_env
 from tests.policies.test_policies import Plane, borders, random_observations
 
-TREES = {  # five torques, a torque, a force, two actuators, and an angle
+
+def pumps():
+    return SPAQLR("Tanks-v0", seed=0).learn(samples=4000)
+
+
+AGENTS = {  # five torques, a torque, a force, two actuators without and with a twin, and an angle
     "spaql/PendulumDiscrete-v1": lambda: SPAQL("spaql/PendulumDiscrete-v1", xi=4, seed=1).learn(100, 5),
     "Pendulum-v1": lambda: SPAQL("Pendulum-v1", xi=4, seed=1).learn(100, 5),
     "CartPole-v0": lambda: SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5),
-    "two actuators": lambda: SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1),
+    "two actuators": lambda: SPAQL(gym.wrappers.TimeLimit(Plane(), 20), xi=1, seed=0).learn(30, 1),
+    "Tanks-v0": pumps,
+    "two pumps, made smaller": lambda: pumps().policy.simplify(leaves=8, proposals=5, fresh=20).tree,
     "an angle": lambda: SPAQLR("Pendulum-v1", seed=1).learn(samples=4000),
 }
 
 
-@pytest.fixture(scope="module", params=TREES)
+@pytest.fixture(scope="module", params=AGENTS)
 def case(request):
-    """An agent, its tree, and observations on and around its borders, in the form of Gymnasium's: float32."""
-    agent = TREES[request.param]()
-    tree = agent.policy.tree()
+    """An agent, or a tree by itself; the tree, and observations on and around its borders, as float32 has them."""
+    agent = AGENTS[request.param]()
+    tree = agent if isinstance(agent, Tree) else agent.policy.tree()
     if request.param == "two actuators":
         points = np.random.default_rng(0).normal(size=(3000, 3))
     elif request.param == "an angle":
         points = random_observations("Pendulum-v1", 3000)
     else:
-        points = np.concatenate((random_observations(request.param, 3000), borders(tree, count=2)))
+        points = np.concatenate((random_observations(tree.variables.system, 3000), borders(tree, count=2)))
     points = points.astype(np.float32)
     points[np.abs(points) < np.finfo(np.float32).tiny] = 0.0
-    expected = np.reshape(agent.predict(points, deterministic=True)[0], (len(points), -1))
-    return agent, tree, points.astype(float), expected
+    return agent, tree, points.astype(float)
+
+
+def taken(agent, observations):
+    """What an agent does, a row of numbers for each observation."""
+    return np.reshape(agent.predict(observations, deterministic=True)[0], (len(observations), -1)).tolist()
 
 
 def in_python(source):
@@ -93,58 +106,61 @@ def from_json(text):
     return act
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda tree: in_python(export_python(tree, "act")),
-        lambda tree: from_structured_text(export_structured_text(tree, "act")),
-        lambda tree: from_json(export_json(tree)),
-    ],
-    ids=["Python", "Structured Text", "JSON"],
-)
-def test_a_program_does_what_the_agent_does(case, read):
-    _, tree, points, expected = case
-    act = read(tree)
-    assert [np.ravel(act(*point)).tolist() for point in points.tolist()] == expected.tolist()
+def from_c(source, tree, kind, folder):
+    """A C function, compiled without a warning, as a Python function of the inputs."""
+    (folder / "act.c").write_text(source, encoding="utf-8")
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-shared", "-fPIC"]
+    subprocess.run(["cc", *strict, "-o", "act.so", "act.c", "-lm"], cwd=folder, check=True)
+    function, count = ctypes.CDLL(str(folder / "act.so")).act, len(tree.variables.actions)
+    function.argtypes = [kind] * len(tree.variables.observed)
+    function.restype = ctypes.c_int if tree.variables.box is None else kind
+    if count == 1:
+        return lambda *inputs: (function(*inputs),)
+    function.argtypes, function.restype = [*function.argtypes, ctypes.POINTER(kind)], None
+
+    def act(*inputs):
+        written = (kind * count)()
+        function(*inputs, written)
+        return list(written)
+
+    return act
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-@pytest.mark.parametrize(("precision", "kind"), [("double", "double"), ("single", "float")])
-def test_the_c_function_does_what_the_agent_does(case, precision, kind, tmp_path):
-    # Thresholds of single precision are rounded up, so that for floats the two decide alike.
-    _, tree, points, expected = case
-    inputs = ", ".join(f"o[{i}]" for i in range(points.shape[1]))
-    count = expected.shape[1]
-    call = f"a[0] = act({inputs});" if count == 1 else f"act({inputs}, a);"
-    main = f"""
-    #include <stdio.h>
-    int main(void) {{
-        {kind} o[{points.shape[1]}], a[{count}];
-        while (fread(o, sizeof o, 1, stdin) == 1) {{
-            {call}
-            fwrite(a, sizeof a, 1, stdout);
-        }}
-        return 0;
-    }}
-    """
-    (tmp_path / "act.c").write_text(export_c(tree, "act", precision=precision) + main, encoding="utf-8")
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"]
-    subprocess.run(["cc", *strict, "-o", "act", "act.c", "-lm"], cwd=tmp_path, check=True)
-    given = points.astype(np.float32 if precision == "single" else float)
-    done = subprocess.run([tmp_path / "act"], input=given.tobytes(), capture_output=True, check=True)
-    assert np.array_equal(np.frombuffer(done.stdout, given.dtype).reshape(-1, count), expected)
+READERS = {
+    "Python": lambda tree, _: in_python(export_python(tree, "act")),
+    "Structured Text": lambda tree, _: from_structured_text(export_structured_text(tree, "act")),
+    "JSON": lambda tree, _: from_json(export_json(tree)),
+    "C": lambda tree, folder: from_c(export_c(tree, "act"), tree, ctypes.c_double, folder),
+    "C, single": lambda tree, folder: from_c(export_c(tree, "act", precision="single"), tree, ctypes.c_float, folder),
+}
+NO_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 
-def test_a_program_plays_an_episode_as_the_agent_does():
-    agent = SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5)
-    act = from_structured_text(export_structured_text(agent.policy.tree()))
-    observation, _ = agent.env.reset(seed=3)
-    over = False
-    while not over:
-        (action,) = act(*observation.tolist())
-        assert action == agent.predict(observation, deterministic=True)[0]
-        observation, _, terminated, truncated, _ = agent.env.step(action)
-        over = terminated or truncated
+@pytest.fixture(params=[pytest.param(name, marks=NO_COMPILER if name[0] == "C" else ()) for name in READERS])
+def program(request, case, tmp_path):
+    """A case with its tree as a program, and whether that computes in single precision."""
+    return *case, READERS[request.param](case[1], tmp_path), request.param == "C, single"
+
+
+def test_a_program_does_what_the_agent_does(program):
+    # Thresholds of single precision are rounded up, so that for floats it decides alike.
+    agent, _, points, act, _ = program
+    assert [list(np.ravel(act(*point))) for point in points.tolist()] == taken(agent, points)
+
+
+def test_a_program_controls_as_the_agent_does(program):
+    agent, tree, _, act, single = program
+    env = make_env(tree.variables.system) if isinstance(agent, Tree) else agent.env
+    for seed in range(3):
+        observation, over = env.reset(seed=seed)[0], False
+        while not over:
+            seen = observation.astype(np.float32).astype(float) if single else observation
+            assert np.all(np.abs(seen - observation) <= 6e-8 * np.abs(observation))
+            action = np.ravel(act(*observation.tolist())).tolist()
+            assert [action] == taken(agent, seen[None])
+            given = action[0] if tree.variables.box is None else np.array(action, env.action_space.dtype)
+            observation, _, terminated, truncated, _ = env.step(given)
+            over = terminated or truncated
 
 
 @pytest.mark.parametrize(
@@ -193,7 +209,7 @@ def test_a_tree_is_short_to_print(case):
 
 
 def test_a_header_cannot_end_its_comment(case):
-    _, tree, _, _ = case
+    _, tree, _ = case
     about = "by */ and *) nobody"
     assert export_c(tree, about=about).count("*/") == 1
     assert export_structured_text(tree, about=about).count("*)") == 1
