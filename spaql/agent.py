@@ -14,7 +14,7 @@ from spaql.checks import check_integer, check_seed
 from spaql.compiling import records
 from spaql.learning import Learning
 from spaql.loop import act
-from spaql.parameters import check_own, check_shared, make_learner
+from spaql.parameters import check_own, check_shared, make_learner, no_parameter
 from spaql.partition import copy as copy_partition
 from spaql.partition import new_partition
 from spaql.policies.policy import Policy
@@ -40,13 +40,15 @@ class Agent(Learning):
         initial: float | None = None,
         discount: float = 1.0,
         rules: str | Rules = "paper",
-        angles: Any = (),
+        **unknown: Any,
     ):
+        if unknown:
+            raise TypeError(no_parameter(type(self), *next(iter(unknown.items()))))
         super().__init__()
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
         self.rules = check_rules(rules)
-        self._space = space_of(self.env, slopes, bounds, angles)
+        self._space = space_of(self.env, slopes, bounds, own.get("angles", ()))
         variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
         self.parameters = check_shared(self.env, self._space, horizon, bounds, initial, discount)

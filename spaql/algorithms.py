@@ -242,7 +242,7 @@ class SPAQLR(Agent):
             )
         own: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
         own |= {"memory": memory, "visits": visits, "steps": steps, "tilt": tilt, "actions": actions}
-        super().__init__(env, own | {"terminal": terminal}, angles=angles, **shared)
+        super().__init__(env, own | {"terminal": terminal, "angles": angles}, **shared)
         self._check_circles()
         given = self.parameters
         plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "tilt", "terminal")}

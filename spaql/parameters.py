@@ -1,5 +1,7 @@
 """What the algorithms take: checked once, whoever gives it, and turned into what compiled code takes."""
 
+import difflib
+import inspect
 from typing import Any, TypedDict
 
 import gymnasium as gym
@@ -32,6 +34,15 @@ class Shared(TypedDict, total=False):
     initial: float | None
     discount: float
     rules: str | Rules
+
+
+def no_parameter(algorithm: type, name: str, given: Any) -> str:
+    """Say that an algorithm does not have a parameter, and which it has."""
+    own = [known for known in inspect.signature(algorithm).parameters if known not in ("env", "shared")]
+    known = [*own, *Shared.__annotations__]
+    near = difflib.get_close_matches(name, known, 1)
+    way_out = f"did you mean {near[0]}?" if near else "leave it out."
+    return f"{algorithm.__name__} has no parameter {name}={given!r}: {way_out}  It has {', '.join(known)}"
 
 
 def check_shared(

@@ -567,7 +567,7 @@ def test_bad_calls_are_refused():
         SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
     with pytest.raises(TypeError, match="xi"):
         SPAQL("CartPole-v0")
-    with pytest.raises(TypeError, match="lam"):  # AQL has no such parameter
+    with pytest.raises(TypeError, match="AQL has no parameter lam=1.2: .* It has xi, seed"):
         AQL("CartPole-v0", xi=1, lam=1.2)
     with pytest.raises(TypeError, match="lambda_"):
         SPAQLTS("CartPole-v0", xi=1, lambda_=1.2)
