@@ -10,7 +10,8 @@ const spaqlExplorer = (() => {
   const known = (system) => SPAQL_SYSTEMS[system.family];
   const observe = (system, state) => known(system).observe(state);
 
-  // Apply an action (a number of the list of actions, or a value); return the next state, the reward and the end.
+  // Apply an action (a number of the list of actions, a value, or the values of several actuators); return the next
+  // state, the reward and the end.
   const step = (system, state, action) => known(system).step(system.constants, state, action);
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -54,9 +55,9 @@ const spaqlExplorer = (() => {
       return outputs.map(policy.squashed ? (value) => Math.max(0, value) : Math.tanh);
     }, observation);
     if (system.choices.length) return values.indexOf(Math.max(...values));
-    const [low, high] = system.action_range;
-    if (policy.squashed) return low + ((Math.tanh(values[0]) + 1) * (high - low)) / 2;
-    return Math.min(high, Math.max(low, values[0]));
+    const taken = system.actions.map(({ ends: [low, high] }, i) => (policy.squashed
+      ? low + ((Math.tanh(values[i]) + 1) * (high - low)) / 2 : Math.min(high, Math.max(low, values[i]))));
+    return taken.length > 1 ? taken : taken[0];
   }
 
   const act = (system, policy, observation) =>
@@ -144,24 +145,31 @@ const spaqlExplorer = (() => {
   const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
   const physical = (system, action) => (system.choices.length ? system.choices[action] : action);
 
-  function actionInWords(system, action, low = action, high = action) {
+  // What an action does with the i-th actuator.
+  const part = (system, action, i) => (Array.isArray(action) ? action[i] : physical(system, action));
+
+  function actionInWords(system, i, action, low = action, high = action) {
+    const { unit } = system.actions[i];
+    const told = (given) => known(system).words?.(part(system, given, i), i);
     const signed = (given) => {
-      const value = physical(system, given);
+      const value = part(system, given, i);
       return (value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2);
     };
-    let words = withUnit(signed(action), system.action_unit);
-    const told = known(system).words?.(physical(system, action));
-    if (told) words = `${told}, ${words}`;
-    if (low !== high) words += ` (the middle of ${signed(low)} to ${signed(high)})`;
+    const bare = Boolean(told(action)) && !unit; // a number without a unit says nothing beside its name
+    const said = bare ? told : signed;
+    let words = bare ? told(action) : withUnit(signed(action), unit);
+    if (!bare && told(action)) words = `${told(action)}, ${words}`;
+    if (said(low) !== said(high)) words += ` (the middle of ${said(low)} to ${said(high)})`;
     return words;
   }
 
   // What colours show: a share between 0 and 1 for each row of a tree, and the words at the two ends.
   function shading(system, policy, what) {
-    if (what === "action") {
-      const [low, high] = system.action_range;
-      const ends = [low, high].map((end) => withUnit(number(end, 0), system.action_unit));
-      const shareOf = (action) => (physical(system, action) - low) / (high - low);
+    if (what in system.actions) {
+      const { ends: [low, high], unit } = system.actions[what];
+      const digits = high - low < 2 ? 2 : 0;
+      const ends = [low, high].map((end) => (!unit && known(system).words?.(end, what)) || withUnit(number(end, digits), unit));
+      const shareOf = (action) => (part(system, action, what) - low) / (high - low);
       return { shareOf, shares: policy.action?.map(shareOf), ends, stops: shadesOf(low, high) };
     }
     const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
@@ -379,7 +387,7 @@ const spaqlExplorer = (() => {
   function drawKey(key, system, shade, what) {
     key.replaceChildren();
     element(key, "span", {}, shade.ends[0]);
-    const shares = what === "action" && system.choices.length
+    const shares = what in system.actions && system.choices.length
       ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
       : shade.stops.map((_, i, all) => i / (all.length - 1));
     const blocks = shares.length / 2;
@@ -396,39 +404,52 @@ const spaqlExplorer = (() => {
     for (const text of [texts[0], withSymbol(variable), texts[1]]) element(ticks, "span", {}, text);
   }
 
-  // A reader at the controls: buttons or a slider, and the arrow keys.  What is let go returns to nothing where a system
-  // has such an action; elsewhere the last one stays.
+  const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowRight: "→", ArrowDown: "↓" };
+
+  // A reader at the controls: buttons, or a slider for each actuator, and arrow keys.  What is let go returns to nothing
+  // where a system has such an action; elsewhere the last one stays.  A system can say which keys do what, and its rest.
   function makeDrive(parent, system) {
     const box = element(parent, "div", { class: "drive", tabindex: 0, role: "group", "aria-label": "You drive" });
     const right = known(system).right ?? 1; // the sign of what moves to the right
     const discrete = system.choices.length > 0;
-    const [low, high] = system.action_range;
+    const several = system.actions.length > 1;
+    const [low, high] = system.actions[0].ends;
     const worth = (action) => right * physical(system, action);
     const order = discrete ? system.choices.map((_, i) => i).sort((one, other) => worth(one) - worth(other)) : [];
     const ends = discrete ? [order[0], order[order.length - 1]] : right > 0 ? [low, high] : [high, low];
     const none = discrete ? system.choices.indexOf(0) : 0;
-    const rest = none >= 0 && low < 0 ? none : null;
-    const drive = { box, action: rest ?? ends[0] };
-    element(box, "p", {}, "Hold the arrow keys ← and →, or "
-      + (discrete ? "the buttons" : "move the slider") + (rest === null ? "; the last push stays." : "."));
+    const nothing = several ? system.actions.map((one) => Math.min(one.ends[1], Math.max(one.ends[0], 0)))
+      : none >= 0 && low < 0 ? none : null;
+    const rest = known(system).rest ?? nothing;
+    const keys = known(system).keys ?? (several ? {} : { ArrowLeft: ends[0], ArrowRight: ends[1] });
+    const drive = { box, keys, action: rest ?? ends[0] };
+    const held = Object.keys(keys).map((key) => ARROWS[key]).join(" ");
+    element(box, "p", {}, (held ? `Hold the arrow keys ${held}, or ` : "Use ")
+      + (discrete ? "the buttons" : several ? "the sliders" : "move the slider")
+      + (rest === null ? "; the last push stays." : "."));
     const parts = discrete ? element(box, "div", { class: "spaql-buttons" }) : box;
     const buttons = new Map();
-    let slider = null;
+    const sliders = [];
     const set = (action) => {
       drive.action = action;
       buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === action)));
-      if (slider) slider.value = right * action;
+      sliders.forEach((slider, i) => { slider.value = right * part(system, action, i); });
     };
-    drive.hold = (side) => set(ends[side < 0 ? 0 : 1]);
+    drive.hold = (key) => set(keys[key]);
     drive.release = () => { if (rest !== null) set(rest); };
-    if (!discrete) {
-      slider = element(parts, "input", { type: "range", min: Math.min(...ends.map((end) => right * end)),
-        max: Math.max(...ends.map((end) => right * end)), step: (high - low) / 100, "aria-label": system.action });
-      slider.addEventListener("input", () => { drive.action = right * Number(slider.value); });
+    for (const { name, ends: [least, most] } of discrete ? [] : system.actions) {
+      const slider = element(several ? element(parts, "label", {}, name) : parts, "input", { type: "range",
+        min: Math.min(right * least, right * most), max: Math.max(right * least, right * most),
+        step: (most - least) / 100, "aria-label": name });
+      slider.addEventListener("input", () => {
+        const values = sliders.map((one) => right * Number(one.value));
+        drive.action = several ? values : values[0];
+      });
+      sliders.push(slider);
     }
     for (const action of order) {
       const value = physical(system, action);
-      const text = known(system).words?.(value) || withUnit((value > 0 ? "+" : "") + number(value, 0), system.action_unit);
+      const text = known(system).words?.(value) || withUnit((value > 0 ? "+" : "") + number(value, 0), system.actions[0].unit);
       const button = element(parts, "button", { type: "button" }, text);
       button.addEventListener("pointerdown", () => set(action));
       for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, drive.release);
@@ -502,7 +523,7 @@ const spaqlExplorer = (() => {
       if (!panel.policy) return;
       const { system } = view;
       const { policy } = panel;
-      const what = hasCells(policy) ? view.what : "action";
+      const what = hasCells(policy) || view.what in system.actions ? view.what : "0";
       const held = panel.run.state.filter((_, i) => i !== view.across && i !== view.up);
       const asks = [policy, what, view.across, view.up, grain, ...held];
       if (asks.length === slice.length && asks.every((part, i) => part === slice[i])) return;
@@ -614,7 +635,8 @@ const spaqlExplorer = (() => {
       };
       add(pointed ? "State pointed at" : "State", stateInWords(system, where));
       if (policy.layers) {
-        add(system.action, actionInWords(system, act(system, policy, observation)));
+        const action = act(system, policy, observation);
+        system.actions.forEach(({ name }, i) => add(name, actionInWords(system, i, action)));
         return;
       }
       const row = find(policy, observation);
@@ -625,19 +647,21 @@ const spaqlExplorer = (() => {
         const unit = policy.asked ? policy.units[i] : system.units[i];
         add(`${name} in its cell`, withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, unit));
       });
-      add(system.action, actionInWords(system, policy.action[row], policy.low[row], policy.high[row]));
+      const taken = [policy.action, policy.low, policy.high].map((list) => list[row]);
+      system.actions.forEach(({ name }, i) => add(name, actionInWords(system, i, ...taken)));
       if (policy.q[row] !== null) {
         add("Q", number(policy.q[row], 1));
         add("visits", String(policy.visits[row]));
       }
     }
 
-    panel.show = (action = 0) => {
+    panel.show = (action) => {
       const { system } = view;
+      const nothing = system.actions.length > 1 ? system.actions.map(() => 0) : 0;
       const { run } = panel;
       const { decimals, ending } = known(system);
       const count = run.earned.length;
-      drawScene(scene, place, system, run.state, action);
+      drawScene(scene, place, system, run.state, action ?? nothing);
       drawStrip(strip, place, system, run, view.across);
       const end = run.over ? `, ${count >= system.steps ? "the end" : ending}` : isStuck(system, run) ? ", stuck" : "";
       const limit = Number.isFinite(system.steps) ? ` of ${system.steps}` : "";
@@ -773,7 +797,7 @@ const spaqlExplorer = (() => {
     const slice = element(place, "p", { class: "help" }, "The map shows two variables; the others are held at their "
       + "current values, so it changes as the system moves, twice a second while it plays.");
 
-    const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
+    const view = { system: null, start: [], across: 0, up: 1, what: "0", playing: false, put, toggle };
     const panels = [makePanel(room, place, view), makePanel(room, place, view)];
     room.append(chosen); // below them
     let clock = 0;
@@ -819,9 +843,9 @@ const spaqlExplorer = (() => {
       room.className = panels[1].box.hidden ? "one" : "both";
       if (!panels[1].box.hidden) panels[1].take(data.policies[besideChoice.value] ?? null); // null: the reader drives
       const cells = shown().some(({ policy }) => hasCells(policy));
-      const whats = [["action", view.system.action], ["q", "Q"], ["visits", "visits"]];
+      const whats = view.system.actions.map(({ name }, i) => [i, name]);
       estimates.hidden = !cells;
-      fill(whatChoice, cells ? whats : whats.slice(0, 1), whatChoice.value);
+      fill(whatChoice, cells ? [...whats, ["q", "Q"], ["visits", "visits"]] : whats, whatChoice.value);
       chooseAxes();
     }
 
@@ -971,11 +995,10 @@ const spaqlExplorer = (() => {
     }
 
     // The arrow keys drive, unless they have something else to do where the focus is.
-    const sides = { ArrowLeft: -1, ArrowRight: 1 };
-    const steers = (event) => event.key in sides && driving() && !event.target.matches("select, .spaql-row input");
+    const steers = (event) => event.key in (driving()?.keys ?? {}) && !event.target.matches("select, .spaql-row input");
     place.addEventListener("keydown", (event) => {
       if (event.key === " " && event.target === driving()?.box) toggle();
-      else if (steers(event)) driving().hold(sides[event.key]);
+      else if (steers(event)) driving().hold(event.key);
       else return;
       event.preventDefault();
     });

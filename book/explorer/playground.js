@@ -62,7 +62,7 @@
       panel.shown = null;
     }
     const [across, up] = system().axes.map((name) => system().state.find((variable) => variable.name === name));
-    note.textContent = `The maps show the ${system().action} of each agent's best policy so far over ${across.symbol} `
+    note.textContent = `The maps show the ${system().actions[0].name} of each agent's best policy so far over ${across.symbol} `
       + `(across) and ${up.symbol} (up)${system().state.length > 2 ? ", the other variables at zero" : ""}; lines are the `
       + "borders of cells. AQL has a partition for each time step: this is the first one. SPAQL-R has no ξ, and its "
       + "rollouts only report. Below: the mean return of the N rollouts after each training episode (dots) and what is "
@@ -71,7 +71,7 @@
   }
 
   function paint({ agent, map }) {
-    const { state, axes, action_range: [low, high] } = system();
+    const { state, axes, actions: [{ ends: [low, high] }] } = system();
     const [across, up] = axes.map((name) => state.findIndex((variable) => variable.name === name));
     const value = ({ ends }, share) => ends[0] + share * (ends[1] - ends[0]);
     const picture = new ImageData(map.width, map.height);

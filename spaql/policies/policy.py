@@ -150,19 +150,16 @@ class Policy:
         actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
         return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
 
-    def cell_tree(self) -> tuple[Branches, "pd.DataFrame"]:
-        """Return a tree that leads to the cells themselves, none joined, and one row per leaf, in the leaves' order.
+    def cell_tree(self) -> tuple[Branches, dict[str, np.ndarray]]:
+        """Return a tree that leads to the cells themselves, none joined, and arrays with a row for each leaf.
 
-        The columns are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
+        They are `low`, `high` and `centre` of the best ball's actions, in the standard space, `q` and `visits`.
         """
-        pd = load("pandas", "paper")
-
         branches, cells = self._make_tree(list(range(len(self._best))))
         best = self._best[cells]
-        low, high = self._low[best, 0], self._high[best, 0]
-        centre = self._intervals(deterministic=True)[best, 0, 0]
-        columns = {"low": low, "high": high, "centre": centre, "q": self._q[best], "visits": self._visits[best]}
-        return branches, pd.DataFrame(columns)
+        centre = self._intervals(deterministic=True)[best, 0]
+        rows = {"low": self._low[best], "high": self._high[best], "centre": centre}
+        return branches, rows | {"q": self._q[best], "visits": self._visits[best]}
 
     def simplify(self, **options: Any) -> Simplified:
         """Return the smallest tree found that keeps the policy's return; see `spaql.policies.simplify`."""

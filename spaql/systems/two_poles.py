@@ -107,11 +107,11 @@ if "spaql/TwoPoles-v0" not in gym.registry:
 
 STATE = (
     Variable("x", "x", "m", (-ROOM, ROOM), "$x$", "position", marks=(0.0,)),
-    Variable("theta_1", "θ1", "rad", (-TILT, TILT), r"$\theta_1$", "long pole", marks=(0.0,)),
-    Variable("theta_2", "θ2", "rad", (-TILT, TILT), r"$\theta_2$", "short pole", marks=(0.0,)),
+    Variable("theta_1", "θ₁", "rad", (-TILT, TILT), r"$\theta_1$", "long pole", marks=(0.0,)),
+    Variable("theta_2", "θ₂", "rad", (-TILT, TILT), r"$\theta_2$", "short pole", marks=(0.0,)),
     Variable("x_dot", "ẋ", "m/s", (-FASTEST, FASTEST), r"$\dot x$"),
-    Variable("theta_1_dot", "θ̇1", "rad/s", (-FASTEST, FASTEST), r"$\dot\theta_1$"),
-    Variable("theta_2_dot", "θ̇2", "rad/s", (-FASTEST, FASTEST), r"$\dot\theta_2$"),
+    Variable("theta_1_dot", "θ̇₁", "rad/s", (-FASTEST, FASTEST), r"$\dot\theta_1$"),
+    Variable("theta_2_dot", "θ̇₂", "rad/s", (-FASTEST, FASTEST), r"$\dot\theta_2$"),
 )
 
 SYSTEM = register(

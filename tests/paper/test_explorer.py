@@ -16,15 +16,35 @@ from spaql.paper.runs.provenance import default_store
 from spaql.policies.play import evaluate, trajectories
 from spaql.policies.settled import share_settled
 from spaql.policies.tree import LEAF, Tree, variables_of
-from spaql.systems import REGISTRY, begin, compiled_world, make_env, move, solved_at, space_of, system_of
-from tests.conftest import in_browser
+from spaql.systems import begin, compiled_world, make_env, move, solved_at, space_of, system_of
+from tests.conftest import Opaque, in_browser
 
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
-SYSTEMS = [
+TRAINED = [
     *("CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"),
     *("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"),
 ]
+SIX_STATES = ["spaql/Quadrotor-v0", "spaql/TwoPoles-v0"]
+SYSTEMS = [*TRAINED, *SIX_STATES, "Tanks-v0"]
 ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
+
+# The page's part of a system with two actuators, tests/tanks.py.
+TANKS = """
+SPAQL_SYSTEMS.Tanks = {
+    start: [0.5, 0.5], decimals: 1, ending: "", seconds: () => 0.5, keys: { ArrowLeft: [0.1, 0], ArrowRight: [0, 0.2] },
+    observe: (state) => state,
+    step(c, [first, second], action) {
+        const flow = c.between * (first - second);
+        const [one, other] = action.map(Math.fround);
+        const levels = [first + 0.5 * (one - flow - c.outflow * Math.sqrt(first)),
+            second + 0.5 * (other + flow - c.outflow * Math.sqrt(second))];
+        const state = levels.map((level) => Math.min(1, Math.max(0, level)));
+        return { state, reward: -Math.abs(state[0] - 0.3) - Math.abs(state[1] - 0.6), over: false };
+    },
+    draw: ({ line }, system, levels, pumps) =>
+        levels.forEach((level, i) => line(100 * i, 9, 100 * i, 200 * level, 5 + pumps[i])),
+};
+"""
 
 CONTROLS = """
         const place = document.getElementById("spaql-explorer");
@@ -36,10 +56,14 @@ CONTROLS = """
 
 @pytest.fixture(scope="module")
 def agents():
-    return {
+    trained = {
         (system, algorithm.__name__): algorithm(system, xi=4, seed=1).learn(200, 10)
-        for system in SYSTEMS
+        for system in TRAINED
         for algorithm in (SPAQLTS, SPAQL)
+    }
+    others = [system for system in SYSTEMS if system not in TRAINED]  # interpreted, to compile less
+    return trained | {
+        (system, "SPAQL"): SPAQL(Opaque(make_env(system)), xi=4, seed=1).learn(20, 1) for system in others
     }
 
 
@@ -53,11 +77,17 @@ def small(agents):
 def folder(agents, small, tmp_path_factory):
     """A folder with the page and the policies of these agents, the last of which is a simplified one."""
     folder = tmp_path_factory.mktemp("explorer")
-    shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
+    shown = [
+        Shown(system, name, agent.policy, reward=None if system in TRAINED else 0.0)
+        for (system, name), agent in agents.items()
+    ]
     write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)])
-    for name in ("explorer.html", "explorer.js"):
-        shutil.copy(PAGE / name, folder)
+    shutil.copy(PAGE / "explorer.js", folder)
     shutil.copytree(PAGE / "systems", folder / "systems")
+    (folder / "systems" / "tanks.js").write_text(TANKS, encoding="utf-8")
+    page, last = (PAGE / "explorer.html").read_text(encoding="utf-8"), '<script src="explorer.js">'
+    page = page.replace(last, f'<script src="systems/tanks.js"></script>{last}')
+    (folder / "explorer.html").write_text(page, encoding="utf-8")
     return folder
 
 
@@ -81,6 +111,12 @@ def browse(browser):
     return run
 
 
+def plain(action):
+    """An action as the page has it: a number, or a list of them."""
+    values = np.ravel(action).tolist()
+    return values[0] if len(values) == 1 else values
+
+
 def play_gymnasium(agent, system, seed):
     """An episode in Gymnasium under an agent: states, observations, actions and rewards."""
     env = make_env(system)
@@ -89,7 +125,7 @@ def play_gymnasium(agent, system, seed):
     while not over:
         action, _ = agent.predict(observation, deterministic=True)
         observations.append(observation.tolist())
-        actions.append(np.ravel(action)[0].item())
+        actions.append(plain(action))
         observation, reward, terminated, truncated, _ = env.step(action)
         states.append(np.array(env.unwrapped.state, float).tolist())
         total += float(reward)
@@ -152,14 +188,14 @@ def test_the_physics_is_the_kernels_everywhere(browse, folder):
         env = make_env(name)
         env.action_space.seed(0)
         system, constants = system_of(env), compiled_world(env, space_of(env)).model.constants
-        low, high = np.transpose([variable.ends for variable in system.state]) * 1.2
+        low, high = np.transpose([variable.ends for variable in system.state]) * (1.0 if name == "Tanks-v0" else 1.2)
         for values in rng.uniform(low, high, (500, len(low))):
             action = env.action_space.sample()
             state = np.empty(system.numbers)
             begin(constants, values, state)
             state[: len(values)] = values
             reward, over = move(constants, state, np.array([action], float).ravel())
-            cases.append({"system": name, "state": values.tolist(), "action": float(np.ravel(action)[0])})
+            cases.append({"system": name, "state": values.tolist(), "action": plain(action)})
             expected.append((state[: len(values)], reward, bool(over)))
     answers = browse(
         folder,
@@ -170,7 +206,7 @@ def test_the_physics_is_the_kernels_everywhere(browse, folder):
         assert answer["state"] == pytest.approx(state, abs=1e-9), case
         assert answer["reward"] == pytest.approx(reward, abs=1e-9), case
         assert answer["over"] == over, case
-    for name in ("CartPole-v0", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"):
+    for name in ("CartPole-v0", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1", *SIX_STATES):
         ends = {over for case, (_, _, over) in zip(cases, expected, strict=True) if case["system"] == name}
         assert ends == {True, False}
 
@@ -205,7 +241,7 @@ def test_every_system_is_drawn_and_played(browse, folder):
 def test_every_registered_system_has_a_file_and_the_pages_load_it():
     files = sorted(path.name for path in (PAGE / "systems").glob("*.js"))
     texts = [(PAGE / "systems" / name).read_text(encoding="utf-8") for name in files]
-    ours = [system for system in REGISTRY.values() if system.originals[0].__module__.startswith("gymnasium.")]
+    ours = [system_of(make_env(name)) for name in (*TRAINED, *SIX_STATES)]
     for system in ours:
         assert sum(f"(globalThis.SPAQL_SYSTEMS ??= {{}}).{system.name} = " in text for text in texts) == 1
     for page in (PAGE / "explorer.html", PAGE.parent / "explorer.md"):
@@ -249,7 +285,8 @@ def test_the_browser_acts_as_the_agent_everywhere(browse, agents, folder):
         points,
     )
     for ((system, _), agent), actions in zip(agents.items(), answers, strict=False):
-        assert actions == agent.predict(np.array(points[system]), deterministic=True)[0].ravel().tolist()
+        expected = agent.predict(np.array(points[system]), deterministic=True)[0]
+        assert actions == [plain(action) for action in expected]
 
 
 @in_browser
@@ -538,6 +575,7 @@ def test_the_explorer_says_what_it_will_show_and_what_its_words_mean(browse, fol
     assert back == [answer["CartPole-v0"][0], "Step 0 of 200, return 0"]
     assert "Q is " not in small  # nor is it offered
     shown = {"CartPole": "angle θ", "Pendulum": "angle θ", "MountainCar": "position x", "Acrobot": "angle θ₁"}
+    shown |= {"Quadrotor": "angle θ", "TwoPoles": "angle θ₁", "Tanks": "h1"}
     for system, (strip, helps) in answer.items():
         word = next(word for name, word in shown.items() if name in system)
         assert strip == f"Plots of the reward and the {word} appear here when you press Play."
@@ -621,7 +659,7 @@ def test_a_reader_can_drive(browse, folder):
         assert left != right, system
         names = variables_of(make_env(system))
         assert len(found["buttons"]) == len(names.choices)
-        assert found["slider"] == (0 if names.choices else 1)
+        assert found["slider"] == (0 if names.choices else len(names.actions))
         assert found["score"].startswith("Step 1 of ")
     assert answer["CartPole-v0"]["buttons"] == ["push left", "push right"]
     # To the right of the page the pendulum's angle is negative.
@@ -630,11 +668,29 @@ def test_a_reader_can_drive(browse, folder):
     assert angle["right"] < angle["left"]
 
 
-def test_several_actions_are_refused(monkeypatch, tmp_path):
-    names = variables_of(make_env("Pendulum-v1"))
-    monkeypatch.setattr(explorer, "variables_of", lambda env: names._replace(actions=("left", "right")))
-    with pytest.raises(ValueError, match="one action, and Pendulum-v1 has 2: left and right"):
-        write_policies(tmp_path / "policies.js", [Shown("Pendulum-v1", "SPAQL", None)])
+@in_browser
+def test_each_of_several_actions_has_a_map(browse, folder):
+    answer = browse(
+        folder,
+        CONTROLS
+        + """
+        choose(system, "Tanks-v0");
+        const [, , what] = place.querySelectorAll(".chosen select");
+        const map = place.querySelector("canvas.map").getContext("2d");
+        const seen = [...what.options].map((option) => {
+            choose(what, option.value);
+            return [option.text, place.querySelector(".key").textContent,
+                [...new Uint32Array(map.getImageData(0, 0, 480, 360).data.buffer)].reduce((sum, one) => sum + one, 0)];
+        });
+        return [seen, place.querySelector("[role=status]").textContent];
+        """,
+    )
+    seen, readout = answer
+    assert [row[:2] for row in seen[:2]] == [["pump_1", "0.00 m³/s0.10 m³/s"], ["pump_2", "0.00 m³/s0.20 m³/s"]]
+    assert [row[0] for row in seen[2:]] == ["Q", "visits"]
+    assert len({row[2] for row in seen}) == 4  # each is another picture
+    assert "pump_1" in readout
+    assert "pump_2" in readout
 
 
 @pytest.fixture(scope="module")
@@ -655,11 +711,11 @@ def rebuilt(policy):
 
 
 def test_the_books_data_are_what_they_say(data):
-    shown = [*explorer.SYSTEMS, *explorer.OTHERS]
+    shown = [*explorer.SYSTEMS, *explorer.OTHERS, *SIX_STATES]
     assert list(data["systems"]) == shown
-    assert {policy["system"] for policy in data["policies"]} == set(shown) == set(SYSTEMS)
+    assert {policy["system"] for policy in data["policies"]} == set(shown) == {*TRAINED, *SIX_STATES}
     assert data["systems"] == {system: explorer.describe_system(system) for system in shown}
-    for policy in (p for p in data["policies"] if p["system"] in explorer.SYSTEMS and "layers" not in p):
+    for policy in (p for p in data["policies"] if p["system"] not in explorer.OTHERS and "layers" not in p):
         tree = rebuilt(policy)
         rewards = evaluate(tree, policy["system"], 1000, seed=SEED)
         exact = policy["algorithm"] == "SPAQL-R"  # the others' are of other fresh episodes

@@ -55,7 +55,7 @@
       // An arc as long as the torque is strong, in the direction it turns.
       context.strokeStyle = context.fillStyle = mark;
       context.lineWidth = 4;
-      const end = -Math.PI / 2 - (torque / system.action_range[1]) * 1.2;
+      const end = -Math.PI / 2 - (torque / system.actions[0].ends[1]) * 1.2;
       context.beginPath();
       context.arc(cx, cy, 40, -Math.PI / 2, end, torque > 0);
       context.stroke();

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from spaql.algorithms import SPAQLR, SPAQLTS
 from spaql.paper.audit.robustness import run_network
@@ -140,9 +139,19 @@ def network_policies(**running: Any) -> list[Shown]:
     return [*shown, Shown(job.system, "SAC", policy_network(job), LEARNED, origin)]
 
 
+def six_state_policies() -> list[Shown]:
+    """Return the policies of the first agents of SPAQL-R on the systems with six states, as trees."""
+    shown = []
+    for job in study("six-states"):
+        if (job.algorithm, job.agent) == ("SPAQL-R", 0):
+            origin = f"the first agent of chapter 10's runs, after {job.iterations * CHECKPOINT:,} samples"
+            shown.append(Shown(job.system, job.algorithm, retrain(job).policy.tree(), LEARNED, origin))
+    return shown
+
+
 def book_policies() -> list[Shown]:
     """Return the policies of the book's page: the repaired algorithm's, the paper's, networks', other systems'."""
-    return [*repaired_policies(), *paper_policies(), *network_policies(), *other_policies()]
+    return [*repaired_policies(), *paper_policies(), *network_policies(), *other_policies(), *six_state_policies()]
 
 
 def other_policies(iterations: int = ITERATIONS) -> list[Shown]:
@@ -253,8 +262,6 @@ def describe_system(system: str) -> dict[str, Any]:
     world = compiled_world(env, names.space)
     if world is None or known is None:
         raise ValueError(f"the explorer plays compiled systems, and {system} is none")
-    if len(names.actions) > 1:
-        raise ValueError(f"the explorer shows one action, and {system} has {len(names.actions)}: {names.action}")
     return {
         "title": title(system),
         "family": known.name,
@@ -267,10 +274,8 @@ def describe_system(system: str) -> dict[str, Any]:
             for v in known.state
         ],
         "axes": [known.state[place].name for place in known.telling],
-        "action": names.action,
-        "action_unit": names.action_unit,
+        "actions": describe_actions(names),
         "choices": list(names.choices),
-        "action_range": action_range(names),
         "steps": steps_of(system),
     }
 
@@ -288,7 +293,7 @@ def describe_learning(system: str) -> dict[str, Any]:
         "replay": other._replayer._asdict()
         | {name: other.parameters[name] for name in ("memory", "initial")}
         | {"slopes": space.slope, "sine": space.sine, "bounds": bounds_of(space)}
-        | {"actions": as_actions(names, other._choices()[:, 0])},
+        | {"actions": as_actions(names, other._choices())},
     }
 
 
@@ -310,18 +315,24 @@ def playground(systems: Iterable[str] = ("Pendulum-v1", "CartPole-v0")) -> str:
     )
 
 
-def action_range(names: Variables) -> list[float]:
-    """Return the least and the greatest action, in its unit."""
+def describe_actions(names: Variables) -> list[dict[str, Any]]:
+    """Return what each number of an action is called, its unit, and the least and the greatest in it."""
     if names.box is None:
-        return [min(names.choices), max(names.choices)]
-    return [float(names.box.low[0]), float(names.box.high[0])]
+        ends = [(min(names.choices), max(names.choices))]
+    else:
+        ends = list(zip(names.box.low.ravel().tolist(), names.box.high.ravel().tolist(), strict=True))
+    return [
+        {"name": name, "unit": unit, "ends": list(pair)}
+        for name, unit, pair in zip(names.actions, names.action_units, ends, strict=True)
+    ]
 
 
 def describe_policy(item: Shown) -> dict[str, Any]:
     """Return a policy as the page takes it.
 
-    The lists from `action` on have one entry per leaf: the action (a number of the list, or a value), the least and the
-    greatest action that the paper's policy draws from, Q and visits (None in a simplified tree, which has no balls).
+    The lists from `action` on have one entry per leaf: the action (a number of the list, a value, or a list of values),
+    the least and the greatest action that the paper's policy draws from, Q and visits (None in a simplified tree, which
+    has no balls).
     """
     branches: Branches | Tree
     tree = tree_of(item)
@@ -330,15 +341,16 @@ def describe_policy(item: Shown) -> dict[str, Any]:
     else:
         branches = tree
         at = tree.feature == LEAF
-        leaves = pd.DataFrame({"low": tree.low[at, 0], "high": tree.high[at, 0], "centre": tree.low[at, 0]})
-        leaves["q"] = leaves["visits"] = None
-    low, high, action = (as_actions(tree.variables, leaves[name].to_numpy()) for name in ("low", "high", "centre"))
+        leaves = {"low": tree.low[at], "high": tree.high[at], "centre": tree.low[at]}
+        leaves["q"] = leaves["visits"] = np.full(at.sum(), None)
+    low, high, action = (as_actions(tree.variables, leaves[name]) for name in ("low", "high", "centre"))
     if tree.variables.box is None:
         high = [number - 1 for number in high]  # the last action of a run, not the one after it
     leaf = branches.feature == LEAF
     left = branches.left.copy()
     left[leaf] = np.arange(leaf.sum())  # a leaf's row
-    reward = item.reward
+    known, reward = system_of(make_env(item.system)), item.reward
+    aimed = known is not None and known.reference is not None
     if reward is None:
         reward = float(evaluate(tree, item.system, EPISODES, seed=SEED, horizon=steps_of(item.system)).mean())
     return angles_of(item.system, tree.variables) | {
@@ -349,7 +361,7 @@ def describe_policy(item: Shown) -> dict[str, Any]:
         "leaves": tree.leaves,
         "reward": round(reward, 1),
         "episodes": EPISODES,
-        "settled": share_settled(tree, item.system, EPISODES, PUBLISHED["seed"], deterministic=True),
+        "settled": share_settled(tree, item.system, EPISODES, PUBLISHED["seed"], deterministic=True) if aimed else None,
         "text": export_text(tree) if tree.leaves <= PRINTED else "",
         "feature": branches.feature.tolist(),
         "threshold": branches.threshold.tolist(),
@@ -397,6 +409,6 @@ def angles_of(system: str, names: Variables) -> dict[str, Any]:
 
 def as_actions(names: Variables, standard: np.ndarray) -> list:
     """Return actions of the standard space as the environment takes them."""
-    if names.box is None:
-        return standard.astype(int).tolist()
-    return to_box(names.box, names.space, standard[:, None])[:, 0].tolist()
+    actions = standard.astype(int) if names.box is None else to_box(names.box, names.space, standard)
+    actions = actions.reshape(standard.shape)
+    return (actions[:, 0] if actions.shape[1] == 1 else actions).tolist()
