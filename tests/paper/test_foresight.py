@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from spaql.paper.audit import foresight
+from spaql.paper.audit.kept import load_kept
 
 
 @pytest.fixture(scope="module")
 def small():
-    return foresight.load_foresight("small").set_index(["system", "method"])
+    return load_kept("foresight", part="small").set_index(["system", "method"])
 
 
 def slope(row):
@@ -44,7 +45,7 @@ def test_the_ambulance_is_myopic_and_oil_is_not(small):
 
 
 def test_a_policy_that_does_not_depend_on_time_costs_nothing():
-    for row in foresight.load_foresight("time").to_dict("records"):
+    for row in load_kept("foresight", part="time").to_dict("records"):
         assert 0 <= row["with"] - row["without"] < 1e-3
 
 

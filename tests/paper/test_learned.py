@@ -278,7 +278,7 @@ def test_the_law_holds_to_the_last_bit_and_estimates_are_no_predictions():
 
 
 def test_the_law_holds_for_every_agent_of_the_study_of_xi():
-    law = learned.load_learned(part="law").set_index(["system", "algorithm"])
+    law = learned.load_learned("law").set_index(["system", "algorithm"])
     assert law.agents.sum() == len(learned.jobs_of_the_law()) == 780
     assert (law["at_H"] == 1).all()
     assert law.law[CARTPOLE, "SPAQL"] == law.law[CARTPOLE, "AQL"] == 0

@@ -12,6 +12,7 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from spaql.paper.audit import dimensions
+from spaql.paper.audit.kept import load_kept
 from spaql.paper.book import home, icons, pages
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.book.measure import words_of
@@ -194,7 +195,7 @@ def test_references_tables_and_code_are_no_prose():
 
 
 def test_every_number_of_dimensions_is_measured_and_an_agent_stops_at_the_level():
-    frame = dimensions.load_dimensions()
+    frame = load_kept("dimensions")
     counted = frame.groupby(["algorithm", "dimensions"]).size()
     assert counted["SPAQL-R"].to_dict() == dict.fromkeys(range(2, 9), dimensions.AGENTS)
     assert frame.reached[frame.samples < dimensions.MOST].all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from spaql.paper.audit import ends, settings
+from spaql.paper.audit.kept import load_kept
 from spaql.paper.runs.dummies import DUMMIES, WithDummies
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
@@ -58,7 +59,7 @@ def test_dummies_are_drawn_evenly_and_the_twin_has_their_bits(system):
 
 @pytest.fixture(scope="module")
 def found():
-    return ends.load_ends().set_index(["system", "algorithm", "returns", "temperature"])
+    return load_kept("ends", part="cells").set_index(["system", "algorithm", "returns", "temperature"])
 
 
 def test_the_best_of_the_paper_s_own_search_is_the_stored_agent(found):

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from spaql.paper.audit.kept import load_kept, path_of, write_kept
 from spaql.paper.audit.yardsticks import TILED
@@ -49,7 +48,7 @@ def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[s
 
 def main(names: list[str]) -> None:
     """Measure some algorithms, or all, in place of what was measured of them before."""
-    rows = load_dimensions().to_dict("records") if path_of("dimensions").exists() else []
+    rows = load_kept("dimensions").to_dict("records") if path_of("dimensions").exists() else []
     for algorithm in names or ALGORITHMS:
         rows = [row for row in rows if row["algorithm"] != algorithm]
         for system in SYSTEMS:
@@ -58,11 +57,6 @@ def main(names: list[str]) -> None:
             rows += [row for row in found if row is not None]
             write_kept("dimensions", rows=rows)
             print(algorithm, system, found, flush=True)
-
-
-def load_dimensions() -> pd.DataFrame:
-    """Return the stored agents, one row each."""
-    return load_kept("dimensions")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,9 @@ makes `results/ends.json` again, in half an hour on one core.
 """
 
 import itertools
-import os
-import sys
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from spaql.paper.audit.kept import load_kept, write_cells
+from spaql.paper.audit.kept import write_cells
 from spaql.paper.runs.algorithms import untrained
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import Job, seeds
@@ -61,16 +56,6 @@ def earned(agent: Any, job: Job) -> float:
     return float(agent.evaluate(job.fresh, seed=seeds(job)[1].spawn(2)[0]).mean())
 
 
-def write_ends(store: str | os.PathLike | None = None) -> Path:
-    """Train everything and write the file, with where it comes from."""
-    jobs = trained()
-    return write_cells("ends", map(measure, jobs), len(jobs), ["system", "algorithm", "returns", "temperature"], store)
-
-
-def load_ends(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return one row per system, algorithm, returns and temperature, with lists of what best and last agents earn."""
-    return load_kept("ends", store, "cells")
-
-
 if __name__ == "__main__":
-    print(write_ends(*sys.argv[1:2]))
+    jobs = trained()
+    write_cells("ends", map(measure, jobs), len(jobs), ["system", "algorithm", "returns", "temperature"])

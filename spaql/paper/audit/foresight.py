@@ -3,18 +3,14 @@
 `python -m spaql.paper.audit.foresight` makes `results/foresight.json` again, in some minutes on one core.
 """
 
-import os
-import sys
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from spaql.agent import Agent
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import write_kept
 from spaql.paper.audit.optimum import optimum
 from spaql.paper.baselines.by_hand import ByHand
 from spaql.paper.baselines.limit import GRIDS, find_limit
@@ -120,16 +116,6 @@ def costs_of_time() -> Iterator[dict[str, Any]]:
     yield {"system": "CartPole-v0", "with": possible_returns("CartPole-v0")[1], "without": float(regulated)}
 
 
-def write_foresight(store: str | os.PathLike | None = None) -> Path:
-    """Run everything and write the file, with where it comes from."""
-    small = [row for system in (*TWO_STEPS, *BORN) for row in small_rows(system)]
-    return write_kept("foresight", store, small=small, time=list(costs_of_time()))
-
-
-def load_foresight(part: str, store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return a part of the stored file: "small", one row per system and method, or "time", one per system."""
-    return load_kept("foresight", store, part)
-
-
 if __name__ == "__main__":
-    print(write_foresight(*sys.argv[1:2]))
+    small = [row for system in (*TWO_STEPS, *BORN) for row in small_rows(system)]
+    write_kept("foresight", small=small, time=list(costs_of_time()))

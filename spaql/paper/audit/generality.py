@@ -113,34 +113,6 @@ def judge_cells(groups: Mapping[Key, Group], systems: Sequence[str] = SYSTEMS) -
     return pd.DataFrame(rows)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# ξ
-
-
-def xi_means(records: Iterable[Record]) -> pd.DataFrame:
-    """Return the mean return on fresh episodes of each learner on each system with each ξ."""
-    rows = [
-        {name: getattr(record.job, name) for name in ("system", "algorithm", "xi")} | {"fresh": record.fresh[0]}
-        for record in records
-        if record.job.algorithm != "Random"
-    ]
-    return pd.DataFrame(rows).groupby(["system", "algorithm", "xi"], sort=False).fresh.mean().reset_index()
-
-
-def chosen_xis(means: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the ξ with the highest mean for each learner on each system; of equal ones the smallest."""
-    best = means.sort_values(["fresh", "xi"], ascending=[False, True], kind="stable")
-    best = best.groupby(["system", "algorithm"], sort=False).xi.first()
-    return {
-        system: {name: float(best[system, name]) for name in dict.fromkeys(means.algorithm)}
-        for system in dict.fromkeys(means.system)
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The goal
-
-
 def goal_counts(records: Iterable[Record]) -> pd.DataFrame:
     """Return how many agents of each algorithm end with a policy that comes to the goal, and how many solve it."""
     records = list(records)

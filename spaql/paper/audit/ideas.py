@@ -4,20 +4,16 @@
 """
 
 import itertools
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from spaql.agent import Agent
 from spaql.compiling import either, entry, inner, records
 from spaql.loop import conclude, rollouts
 from spaql.paper.audit.ends import earned
-from spaql.paper.audit.kept import load_kept, write_cells
+from spaql.paper.audit.kept import write_cells
 from spaql.paper.runs.algorithms import untrained
 from spaql.paper.runs.grid import make_jobs
 from spaql.paper.runs.job import Job, seeds
@@ -232,16 +228,6 @@ def measure(idea: str, job: Job) -> dict[str, Any]:
     return {"system": job.system, "idea": idea, "agent": job.agent, "fresh": earned(IDEAS[idea][0](job), job)}
 
 
-def write_ideas(store: str | os.PathLike | None = None) -> Path:
-    """Train everything and write the file, with where it comes from."""
-    pairs = tried()
-    return write_cells("ideas", itertools.starmap(measure, pairs), len(pairs), ["system", "idea"], store)
-
-
-def load_ideas(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return one row per system and idea, with the list of what agents earn."""
-    return load_kept("ideas", store, "cells")
-
-
 if __name__ == "__main__":
-    print(write_ideas(*sys.argv[1:2]))
+    pairs = tried()
+    write_cells("ideas", itertools.starmap(measure, pairs), len(pairs), ["system", "idea"])

@@ -17,26 +17,27 @@ def path_of(name: str, store: str | os.PathLike | None = None) -> Path:
     return Path(store or default_store()) / f"{name}.json"
 
 
-def write_kept(name: str, store: str | os.PathLike | None = None, **parts: Any) -> Path:
+def write_kept(name: str, **parts: Any) -> None:
     """Write the parts of a file, with where they come from."""
-    path = path_of(name, store)
-    path.write_text(json.dumps({"provenance": provenance()} | parts, indent=1) + "\n", encoding="utf-8")
-    return path
+    path_of(name).write_text(json.dumps({"provenance": provenance()} | parts, indent=1) + "\n", encoding="utf-8")
 
 
-def write_cells(
-    name: str, rows: Iterable[dict[str, Any]], count: int, keys: list[str], store: str | os.PathLike | None = None
-) -> Path:
+def write_cells(name: str, rows: Iterable[dict[str, Any]], count: int, keys: list[str]) -> None:
     """Take so many rows, one per agent, as they are measured; write one per cell, with lists of what agents earn."""
-    measured = []
-    with progress(count, "training", "agent") as bar:
-        for row in rows:
-            measured.append(row)
-            bar.update()
-    frame = pd.DataFrame(measured).sort_values("agent", kind="stable").round(4)
+    frame = pd.DataFrame(measured(rows, count)).sort_values("agent", kind="stable").round(4)
     earned = [column for column in frame if column not in (*keys, "agent")]
     cells = frame.groupby(keys, sort=False)[earned].agg(list).reset_index()
-    return write_kept(name, store, cells=cells.to_dict("records"))
+    write_kept(name, cells=cells.to_dict("records"))
+
+
+def measured(rows: Iterable[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """Take so many rows as they are measured, and show how far it is."""
+    found = []
+    with progress(count, "measuring", "agent") as bar:
+        for row in rows:
+            found.append(row)
+            bar.update()
+    return found
 
 
 def load_kept(name: str, store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:

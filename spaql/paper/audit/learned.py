@@ -6,9 +6,7 @@ measured in their partitions and under their policies is kept in `results/learne
 """
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +15,12 @@ from scipy import stats
 
 from spaql.agent import Agent
 from spaql.compiling import either
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import load_kept, measured, write_kept
 from spaql.paper.frames import by_system
 from spaql.paper.runs.job import Job, seeds
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.studies import LEARNERS, study
 from spaql.partition import BALLS, CELLS, NONE, Partition, best_ball, draw_action
-from spaql.progress import progress
 from spaql.rules import AQL
 from spaql.systems import CompiledWorld, reset, room, step
 
@@ -226,28 +223,16 @@ def measure_law(job: Job) -> dict[str, Any]:
     }
 
 
-def measured(measure: Callable[[Job], dict[str, Any]], jobs: list[Job]) -> list[dict[str, Any]]:
-    """Return what is measured of each agent, several at a time: training is machine code, and threads do not wait."""
-    rows = []
-    with progress(len(jobs), "measuring", "agent") as bar, ThreadPoolExecutor(os.cpu_count()) as pool:
-        for row in pool.map(measure, jobs):
-            rows.append(row)
-            bar.update()
-    return rows
-
-
-def write_learned(store: str | os.PathLike | None = None) -> Path:
-    """Measure and write the file, with where it comes from."""
-    rows, laws = measured(measure_agent, jobs_to_measure()), measured(measure_law, jobs_of_the_law())
-    groups = pd.DataFrame(laws).groupby(["system", "algorithm"], as_index=False)
-    law = groups.agg(agents=("law", "size"), values=("xi", "nunique"), at_H=("at_H", "min"), law=("law", "max"))
-    return write_kept("learned", store, episodes=EPISODES, rows=rows, law=law.to_dict("records"))
-
-
-def load_learned(store: str | os.PathLike | None = None, part: str = "rows") -> pd.DataFrame:
+def load_learned(part: str = "rows") -> pd.DataFrame:
     """Return a part of the stored file: "rows", one per agent, or "law", one for each group of the study of ξ."""
-    return by_system(load_kept("learned", store, part))
+    return by_system(load_kept("learned", part=part))
 
 
 if __name__ == "__main__":
-    print(write_learned())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # training is machine code, and threads do not wait
+        jobs, lawful = jobs_to_measure(), jobs_of_the_law()
+        rows = measured(pool.map(measure_agent, jobs), len(jobs))
+        laws = measured(pool.map(measure_law, lawful), len(lawful))
+    groups = pd.DataFrame(laws).groupby(["system", "algorithm"], as_index=False)
+    law = groups.agg(agents=("law", "size"), values=("xi", "nunique"), at_H=("at_H", "min"), law=("law", "max"))
+    write_kept("learned", episodes=EPISODES, rows=rows, law=law.to_dict("records"))

@@ -2,12 +2,11 @@
 
 The paper says of an episode that ends with the pole leaning that in more steps it would likely be driven back.  Records
 hold no partitions, so the agents of the long runs are trained again, which takes seconds each, and what their policies
-do in 500 and 2,000 steps is kept in `results/longer.json`, which `write_longer` makes again; so is how long the small
-tree of the home page lasts.
+do in 500 and 2,000 steps is kept in `results/longer.json`, which `python -m spaql.paper.audit.longer` makes
+again; so is how long the small tree of the home page lasts.
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -63,14 +62,13 @@ def compute_small() -> dict[str, Any]:
     return {"leaves": tree.leaves, "median": float(np.median(returns)), "longest": float(returns.max())}
 
 
-def write_longer(store: str | os.PathLike | None = None) -> Path:
-    """Compute and write the file, with where it comes from."""
-    return write_kept("longer", store, episodes=EPISODES, small=[compute_small()], rows=compute_longer())
-
-
 def load_longer(store: str | os.PathLike | None = None) -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """Return the shares of a store, by system and algorithm: arrays with one number per agent; none if not stored."""
     if not path_of("longer", store).is_file():
         return {}
     groups = load_kept("longer", store).set_index("agent").groupby(["system", "algorithm"])
     return {key: {name: group[name].to_numpy() for name in group.filter(like="reach_")} for key, group in groups}
+
+
+if __name__ == "__main__":
+    write_kept("longer", episodes=EPISODES, small=[compute_small()], rows=compute_longer())

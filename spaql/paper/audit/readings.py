@@ -44,7 +44,6 @@ from spaql.paper.studies import KINDS, READINGS, SEED, XI_KINDS, Reading, parame
 
 TEXT = "text"
 EVERY = {TEXT: Reading()} | READINGS
-LATE = ("torque, starts, rules", "torque, starts, dynamics")  # which were run when the others were known
 
 # The text's systems that a reading is about.
 SYSTEMS = {Reading().system(kind) for kind in (*KINDS, *XI_KINDS)}

@@ -4,13 +4,9 @@ Large policies take a while to read, so what the book says of them is kept in `r
 `python -m spaql.paper.audit.small_trees` makes again.
 """
 
-import os
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import write_kept
 from spaql.paper.runs.provenance import default_store, own_store
 from spaql.paper.runs.retrain import retrain
 from spaql.paper.runs.runner import load_stored
@@ -47,15 +43,5 @@ def compute_trees() -> list[dict[str, Any]]:
     return rows
 
 
-def write_trees(store: str | os.PathLike | None = None) -> Path:
-    """Compute and write the file, with where it comes from."""
-    return write_kept("trees", store, random=TREES, rows=compute_trees())
-
-
-def load_trees(store: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Return the stored rows."""
-    return load_kept("trees", store)
-
-
 if __name__ == "__main__":
-    print(write_trees())
+    write_kept("trees", random=TREES, rows=compute_trees())

@@ -30,15 +30,11 @@ from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import VERDICTS, paper_results
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
-from spaql.paper.audit.dimensions import load_dimensions
-from spaql.paper.audit.ends import load_ends
-from spaql.paper.audit.foresight import POINTS, load_foresight
-from spaql.paper.audit.ideas import load_ideas
+from spaql.paper.audit.foresight import POINTS
 from spaql.paper.audit.kept import load_kept
 from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
-from spaql.paper.audit.small_trees import load_trees
 from spaql.paper.audit.yardsticks import leads, others, returns
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals
@@ -225,7 +221,7 @@ def controls() -> dict[str, str]:
 
 def foresight() -> dict[str, str]:
     """Return what is earned on the small problems, how regret grows, and what time is worth (chapter 08)."""
-    frame, time = load_foresight("small"), load_foresight("time")
+    frame, time = load_kept("foresight", part="small"), load_kept("foresight", part="time")
     later = frame[frame.regret.notna()]
     lost, episodes = (later[name].str[-1] - later[name].str[POINTS // 2] for name in ("regret", "iteration"))
     return (
@@ -239,7 +235,8 @@ def foresight() -> dict[str, str]:
 
 def settings() -> dict[str, str]:
     """Return what other settings earn (chapter 08), the search apart, and ideas."""
-    ends, ideas, planned = load_ends(), load_ideas(), parameters_of("settings")
+    ends, ideas = (load_kept(name, part="cells") for name in ("ends", "ideas"))
+    planned = parameters_of("settings")
     means = ends.assign(**{end: ends[end].map(np.mean) for end in ("best", "last")})
     xi = xi_of_theory(200, 2000)
     return (
@@ -263,10 +260,10 @@ def repaired() -> dict[str, str]:
 def six() -> dict[str, str]:
     """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
     everything = records("textbook") + stored(others())
-    compared, trees = leads(everything), load_trees()
+    compared, trees = leads(everything), load_kept("trees")
     earned = pd.concat([returns(records("six-states")), returns(everything)])
     minutes = agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm", as_index=False).wall.median()
-    medians = load_dimensions().groupby(["algorithm", "dimensions"])[["samples", "megabytes"]].median().reset_index()
+    medians = load_kept("dimensions").groupby(["algorithm", "dimensions"], as_index=False).median()
     trees["kind"] = np.where(trees.algorithm == "SPAQL-R", "repaired", "paper")
     trees = trees.assign(leaves=trees.small, small=trees.small_return.str[0], random=trees.random_return.str[0])
     return (

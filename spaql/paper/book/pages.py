@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from spaql import __version__
 from spaql.algorithms import SPAQLTS
 from spaql.paper.audit import claims
-from spaql.paper.audit.dimensions import LEVEL, MOST, load_dimensions
+from spaql.paper.audit.dimensions import LEVEL, MOST
+from spaql.paper.audit.kept import load_kept
 from spaql.paper.bench import markdown
 from spaql.paper.book import explorer, home, numbers
 from spaql.paper.figures import domains, style
@@ -178,7 +179,7 @@ def bench_table() -> str:
 
 def dimensions_table() -> Table:
     """Return what dimensions that say nothing cost SPAQL-R."""
-    found = load_dimensions()
+    found = load_kept("dimensions")
     rows = [
         {
             "dimensions": str(dimensions),

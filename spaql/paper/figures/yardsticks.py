@@ -33,7 +33,7 @@ LEAST = {"Pendulum-v1": -1300, "MountainCar-v0": -205, "Acrobot-v1": -510, "Moun
 def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
     """Show samples and seconds until the level is reached, medians over agents, against the number of dimensions.
 
-    `frame` is from `spaql.paper.audit.dimensions.load_dimensions`; a line ends where most agents miss the level within
+    `frame` is kept by `spaql.paper.audit.dimensions`; a line ends where most agents miss the level within
     `most` samples, or where there is no room for what they would learn.
     """
     figure, (row,) = new_figure(1, 2, height=2.6)

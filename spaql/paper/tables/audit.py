@@ -173,3 +173,12 @@ def deviations_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         for row in frame.itertuples()
     ]
     return Table(pd.DataFrame(rows), caption, name, words=True)
+
+
+def generality_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the verdict on each conclusion on each system, with a dagger where it was said of that system."""
+    rows = []
+    for _, cells in frame.groupby("id", sort=False):
+        found = {title(cell.system): badge(cell.verdict) + (" †" if cell.said else "") for cell in cells.itertuples()}
+        rows.append({"conclusion": cells.statement.iloc[0]} | found)
+    return Table(pd.DataFrame(rows), caption, name, words=True)
