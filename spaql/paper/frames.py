@@ -9,6 +9,7 @@ from spaql.paper.labels import ORDER, STYLES
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import outcome
 from spaql.rules import COLUMNS
+from spaql.systems import solved_at
 
 OF_JOBS = ("algorithm", "system", "xi", "agent")
 ENDS = ("rewards", "arms", "evaluations", "N", "fresh", "fresh_std", "fresh_deterministic", "steps", "wall",
@@ -62,6 +63,12 @@ def finals(records: Iterable[Record]) -> pd.DataFrame:
             | {name: found[name] for name in ENDS}
         )
     return pd.DataFrame(rows)
+
+
+def solves(frame: pd.DataFrame, column: str) -> pd.Series:
+    """Return whether a return of each row solves its system, 1 or 0; NaN where nothing says when it is solved."""
+    least = frame.system.map(solved_at).astype(float)
+    return (frame[column] >= least).astype(float).where(least.notna())
 
 
 def best(records: Iterable[Record]) -> Record:

@@ -2,8 +2,8 @@
 
 import functools
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -157,33 +157,17 @@ def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
     return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)
 
 
-def selection_bias(best_so_far: ArrayLike, fresh: ArrayLike) -> Interval:
-    """Return how much the best of many noisy means exceeds the same policy's mean on fresh episodes, agent by agent."""
-    best_so_far, fresh = numbers(best_so_far), numbers(fresh)
-    if best_so_far.size != fresh.size:
-        raise ValueError(f"expected two numbers per agent, not {best_so_far.size} and {fresh.size}")
-    return student_interval(best_so_far - fresh)
+def spell(name: str, found: Interval) -> dict[str, float]:
+    """Return the columns of an interval: its name, and the name with the ends."""
+    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
-def samples_to_reach(
-    histories: pd.DataFrame, target: float, evaluations: bool = False, before: bool = False
-) -> pd.Series:
-    """Return how many environment steps each agent trained for until its reward first reached a target; NaN if never.
-
-    Parameters
-    ----------
-    histories
-        Rows with agent, iteration, rewards, steps and evaluation_steps, of one algorithm on one system.
-    target
-        A sum of rewards.
-    evaluations
-        Whether the steps of the evaluation rollouts count, which SPAQL needs to know its best agent.
-    before
-        Whether a reward is of the policy before an iteration's update, as TRPO's: its own samples do not count then.
-    """
-    if histories.duplicated(["agent", "iteration"]).any():
-        raise ValueError("expected one row per agent and iteration: choose one algorithm, system and xi first")
-    ordered = histories.sort_values(["agent", "iteration"])
-    spent = ordered.steps + ordered.evaluation_steps if evaluations else ordered.steps
-    spent = spent.groupby(ordered.agent).cumsum() - (spent if before else 0)
-    return spent.where(ordered.rewards >= target).groupby(ordered.agent).min()
+def summarise(frame: pd.DataFrame, by: list[str], **intervals: Callable[[pd.Series], Interval]) -> pd.DataFrame:
+    """Return one row per group of agents: how many they are, and of each column an interval."""
+    rows = []
+    for key, cell in frame.groupby(by, sort=False):
+        row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"agents": len(cell)}
+        for column, interval in intervals.items():
+            row |= spell(column, interval(cell[column]))
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from spaql.paper.audit.groups import MissingError, grouped
+from spaql.paper.audit.groups import MissingError, make_group
 from spaql.paper.frames import finals
 from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.job import Job
@@ -44,8 +44,7 @@ def test_a_job_that_is_not_brief_is_written_as_before():
 def test_agents_stand_together_whatever_is_kept_of_them():
     whole = [compute(dataclasses.replace(WHOLE, agent=agent)) for agent in (0, 1)]
     short = [compute(brief(dataclasses.replace(WHOLE, agent=agent))) for agent in (2, 3)]
-    ((job, group),) = grouped(short + whole).items()
-    assert job == WHOLE
+    group = make_group(short + whole)
     assert group.fresh.tolist() == [record.fresh[0] for record in whole + short]
     for name in ("early", "late", "progress"):
         with pytest.raises(MissingError, match="stored"):

@@ -136,7 +136,7 @@ def test_the_table_of_controls_by_hand():
     frame = controls.controls_table(records).set_index("quantity")
     assert frame.control.tolist() == ["Q fixed"] * 2
     fresh = frame.loc["fresh"]
-    assert (fresh.text, fresh.changed, fresh.difference, fresh.wins) == (170, 100, -70, 0)
+    assert (fresh.text, fresh.changed, fresh.difference, fresh.improvement) == (170, 100, -70, 0)
     assert fresh.share == pytest.approx(80 / 150)
     assert fresh.share_low < fresh.share < fresh.share_high
     with pytest.raises(ValueError, match="under the text's rules and under controls"):

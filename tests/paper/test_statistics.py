@@ -13,9 +13,8 @@ from spaql.paper.statistics import (
     paired,
     paired_holm,
     probability_of_improvement,
-    samples_to_reach,
-    selection_bias,
     student_interval,
+    summarise,
     welch,
     welch_holm,
 )
@@ -107,40 +106,12 @@ def test_probability_of_improvement_counts_pairs(a, b):
     assert probability_of_improvement(a, b) == pytest.approx(wins)
 
 
-def test_selection_bias_is_paired():
-    half = stats.t.ppf(0.975, 1)  # of 2 and 4, whose mean has a standard error of 1
-    assert selection_bias([10, 20], [8, 16]) == pytest.approx((3, 3 - half, 3 + half))
-    with pytest.raises(ValueError, match="2 and 1"):
-        selection_bias([1, 2], [1])
-
-
-def test_the_best_of_many_noisy_means_is_biased_by_what_theory_says():
-    # The expected maximum of 2,000 standard normal means is 3.435 (numerical integral below).
-    x = np.linspace(-8, 8, 100_001)
-    expected = np.trapezoid(x * 2000 * stats.norm.pdf(x) * stats.norm.cdf(x) ** 1999, x)
-    best = np.random.default_rng(0).normal(size=(500, 2000)).max(axis=1)
-    bias = selection_bias(best, np.zeros(500))
-    assert bias.low - 0.02 < expected < bias.high + 0.02
-
-
-def test_samples_to_reach():
-    frame = pd.DataFrame(
-        {
-            "agent": [0, 0, 0, 1, 1, 1],
-            "iteration": [1, 2, 3, 3, 2, 1],
-            "rewards": [1.0, 5.0, 9.0, 4.0, 3.0, 2.0],
-            "steps": [10, 20, 30, 300, 200, 100],
-            "evaluation_steps": [1, 1, 1, 1, 1, 1],
-        }
-    )
-    reached = samples_to_reach(frame, 5.0)
-    assert reached[0] == 30
-    assert np.isnan(reached[1])
-    assert samples_to_reach(frame, 3.0)[1] == 300
-    assert samples_to_reach(frame, 3.0, evaluations=True)[1] == 302
-    assert samples_to_reach(frame, 3.0, before=True)[1] == 100  # the policy before the second iteration's update
-    with pytest.raises(ValueError, match="one row per agent and iteration"):
-        samples_to_reach(pd.concat((frame, frame)), 3.0)
+def test_a_summary_has_the_interval_of_each_column_by_group():
+    frame = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "x", "y"], "c": [3.0, 5.0, 7.0]})
+    found = summarise(frame, ["a", "b"], c=student_interval)
+    half = stats.t.ppf(0.975, 1)  # of 3 and 5, whose mean has a standard error of 1
+    assert found.loc[0].tolist() == [1, "x", 2, 4.0, pytest.approx(4 - half), pytest.approx(4 + half)]
+    assert found.loc[1].tolist() == [2, "y", 1, 7.0, 7.0, 7.0]
 
 
 @pytest.mark.parametrize("values", [[], [1.0, np.nan], [[1.0]], [np.inf]])

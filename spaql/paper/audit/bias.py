@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.ablation import RULE_NAMES
+from spaql.paper.audit.ablation import ruled
 from spaql.paper.audit.claims import NOT_JUDGED
-from spaql.paper.audit.groups import KEPT_BEST, grouped, spell
-from spaql.paper.frames import by_system
+from spaql.paper.audit.groups import KEPT_BEST
+from spaql.paper.frames import by_system, solves
 from spaql.paper.runs.job import Record
-from spaql.paper.statistics import bootstrap_interval, selection_bias
-from spaql.systems import solved_at
+from spaql.paper.statistics import bootstrap_interval, student_interval, summarise
 
 
 def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
@@ -20,26 +18,14 @@ def best_against_fresh(records: Iterable[Record]) -> pd.DataFrame:
     There is one row per system, algorithm and N of the text's rules.  Where Gymnasium's registry says from which return
     a system counts as solved, it also has how many agents solve it by either number.
     """
-    rows = []
-    for job, group in grouped(records).items():
-        if job.algorithm not in KEPT_BEST or RULE_NAMES[job.rules] != "paper":
-            continue
-        rows.append(
-            {"system": job.system, "algorithm": job.algorithm, "xi": job.xi, "N": job.evaluations}
-            | {"iterations": job.iterations, "agents": len(group.rewards)}
-            | spell("reported", bootstrap_interval(group.rewards))
-            | spell("fresh", bootstrap_interval(group.fresh))
-            | spell("bias", selection_bias(group.rewards, group.fresh))
-            | {"solved": count_solved(job.system, group.rewards), "solved_fresh": count_solved(job.system, group.fresh)}
-        )
-    frame = pd.DataFrame(rows)
-    return by_system(frame.sort_values(["system", "algorithm", "iterations", "N"]))
-
-
-def count_solved(system: str, returns: np.ndarray) -> float:
-    """Return how many of these mean returns solve a system, or NaN if nothing says when it is solved."""
-    threshold = solved_at(system)
-    return float("nan") if threshold is None else float(np.sum(returns >= threshold))
+    agents = ruled(records)
+    mine = agents[agents.algorithm.isin(KEPT_BEST) & (agents.rule == "paper")]
+    mine = mine.assign(reported=mine.rewards, bias=mine.rewards - mine.fresh)
+    mine = mine.assign(solved=solves(mine, "rewards"), solved_fresh=solves(mine, "fresh"))
+    by = ["system", "algorithm", "xi", "N", "iterations"]
+    found = summarise(mine, by, reported=bootstrap_interval, fresh=bootstrap_interval, bias=student_interval)
+    found = found.join(mine.groupby(by)[["solved", "solved_fresh"]].sum(min_count=1), on=by)
+    return by_system(found.sort_values(["system", "algorithm", "iterations", "N"]))
 
 
 def surviving(frame: pd.DataFrame) -> pd.DataFrame:

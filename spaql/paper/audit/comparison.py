@@ -1,23 +1,19 @@
 """A fairer comparison with TRPO: crossings, samples to a threshold, equal budgets."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES
-from spaql.paper.audit.groups import KEPT_BEST, Group, grouped, spell
+from spaql.paper.audit.groups import KEPT_BEST, Group, make_group
 from spaql.paper.audit.measures import first_crossing, lasting_crossing
 from spaql.paper.frames import by_system, histories
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import BUDGET
-from spaql.paper.statistics import (
-    bootstrap_interval,
-    bootstrap_weights,
-    percentile_interval,
-    samples_to_reach,
-)
+from spaql.paper.statistics import bootstrap_interval, bootstrap_weights, percentile_interval, spell, summarise
 from spaql.paper.studies import is_long
 from spaql.policies.interval import Interval
 
@@ -35,20 +31,21 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
     There is one row for each of their sets of rules.  `lead` is how far those are ahead before: the difference of the
     mean rewards over the first 200 batches.
     """
-    groups = grouped(records)
-    rows = []
-    for job, group in groups.items():
-        rules = RULE_NAMES[job.rules]
-        if job.algorithm not in KEPT_BEST or rules not in ("paper", "released"):
-            continue
-        for trpo, baseline in groups.items():
-            if trpo.algorithm in provenance.TRPO and trpo.system == job.system:
-                found = spell("lead", early_lead(group, baseline))
-                found |= spell("first", first_crossing(baseline, group)) | spell(
-                    "batch", lasting_crossing(baseline, group)
-                )
-                names = {"system": job.system, "baseline": trpo.algorithm, "algorithm": job.algorithm, "rules": rules}
-                rows.append(names | found)
+    members: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        key = record.job.system, record.job.algorithm, RULE_NAMES[record.job.rules]
+        members.setdefault(key, []).append(record)
+    groups = {key: make_group(group) for key, group in members.items()}
+    rows = [
+        {"system": system, "baseline": baseline, "algorithm": algorithm, "rules": rules}
+        | spell("lead", early_lead(group, other))
+        | spell("first", first_crossing(other, group))
+        | spell("batch", lasting_crossing(other, group))
+        for (system, algorithm, rules), group in groups.items()
+        if algorithm in KEPT_BEST and rules in ("paper", "released")
+        for (where, baseline, _), other in groups.items()
+        if baseline in provenance.TRPO and where == system
+    ]
     columns = ["system", "baseline", "algorithm", "rules"]
     columns += [f"{name}{end}" for name in ("lead", "first", "batch") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
@@ -85,37 +82,37 @@ def samples_needed(records: Iterable[Record], thresholds: Mapping[str, tuple[flo
     for (system, algorithm), cell in histories(compared(records)).groupby(["system", "algorithm"]):
         agents = cell.agent.nunique()
         drawn = rng.integers(agents, size=(9999, agents))
-        for threshold in thresholds[system]:
-            for counted in COUNTED:
-                needed = agents_needed(cell, algorithm, threshold, counted).to_numpy()
-                found = percentile_interval(float(middle(needed)), middle(needed[drawn]))
-                rows.append(
-                    {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
-                    | {"reached": np.isfinite(needed).mean()}
-                    | spell("samples", found)
-                )
+        for threshold, counted in itertools.product(thresholds[system], COUNTED):
+            needed = agents_needed(cell, threshold, counted).to_numpy()
+            rows.append(
+                {"system": system, "algorithm": algorithm, "threshold": threshold, "counted": counted}
+                | {"reached": np.isfinite(needed).mean()}
+                | spell("samples", percentile_interval(float(middle(needed)), middle(needed[drawn])))
+            )
     return by_system(pd.DataFrame(rows))
 
 
-def agents_needed(cell: pd.DataFrame, algorithm: str, threshold: float, counted: str) -> pd.Series:
+def samples_given(cell: pd.DataFrame, counted: str) -> pd.Series:
+    """Return how many samples the policy behind each row of an algorithm's histories had been given."""
+    (algorithm,) = cell.algorithm.unique()
+    taken = cell.steps + (cell.evaluation_steps if counted == "all" and algorithm in KEPT_BEST else 0)
+    return taken.groupby(cell.agent).cumsum() - (taken if algorithm in provenance.TRPO else 0)
+
+
+def agents_needed(cell: pd.DataFrame, threshold: float, counted: str) -> pd.Series:
     """Return how many samples each agent of an algorithm needs to reach a threshold, infinite if it never does."""
-    own = counted == "all" and algorithm in KEPT_BEST
-    return samples_to_reach(cell, threshold, own, algorithm in provenance.TRPO).fillna(np.inf)
+    given = samples_given(cell, counted)
+    return given.where(cell.rewards >= threshold).groupby(cell.agent).min().fillna(np.inf)
 
 
 def samples_by_agent(records: Iterable[Record], thresholds: Mapping[str, float] = TOLD) -> pd.DataFrame:
     """Return one row per agent and way of counting: the samples that it needs to reach a threshold of its system.
 
-    Parameters
-    ----------
-    records
-        Of one group of agents for each algorithm and system; Random, which learns nothing, is left out.
-    thresholds
-        The reward to reach on each system.
+    Random, which learns nothing, is left out.
     """
     frame = histories(record for record in records if record.job.algorithm != "Random")
     frames = [
-        agents_needed(cell, algorithm, thresholds[system], counted)
+        agents_needed(cell, thresholds[system], counted)
         .rename("samples")
         .reset_index()
         .assign(system=system, algorithm=algorithm, threshold=thresholds[system], counted=counted)
@@ -132,17 +129,11 @@ def middle(values: np.ndarray) -> np.ndarray:
 
 def at_budget(records: Iterable[Record], budget: int = BUDGET) -> pd.DataFrame:
     """Return the reward reported once an agent has spent a budget of samples, training alone or everything counted."""
-    rows = []
-    for (system, algorithm), cell in histories(compared(records)).groupby(["system", "algorithm"]):
-        ordered = cell.sort_values(["agent", "iteration"])
-        for counted in ("training", "all"):
-            own = counted == "all" and algorithm in KEPT_BEST
-            taken = ordered.steps + (ordered.evaluation_steps if own else 0)
-            spent = taken.groupby(ordered.agent).cumsum() - (taken if algorithm in provenance.TRPO else 0)
-            last = ordered[spent <= budget].groupby("agent").last()
-            rows.append(
-                {"system": system, "algorithm": algorithm, "counted": counted}
-                | {"iterations": last.iteration.median(), "agents": len(last)}
-                | spell("rewards", bootstrap_interval(last.rewards))
-            )
-    return by_system(pd.DataFrame(rows))
+    frames = [
+        cell[samples_given(cell, counted) <= budget].groupby("agent").last().assign(counted=counted)
+        for _, cell in histories(compared(records)).groupby(["system", "algorithm"])
+        for counted in COUNTED
+    ]
+    last, by = pd.concat(frames), ["system", "algorithm", "counted"]
+    found = summarise(last, by, rewards=bootstrap_interval)
+    return by_system(found.join(last.groupby(by).iteration.median().rename("iterations"), on=by))

@@ -18,6 +18,7 @@ import pandas as pd
 from spaql.paper.audit.claims import Claim
 from spaql.paper.audit.groups import Group, Key, better_policies, load_groups
 from spaql.paper.audit.judge import Judged, decide, measure
+from spaql.paper.frames import finals, solves
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import TRPO
 from spaql.paper.studies import BOTH, OTHER_SYSTEMS
@@ -116,10 +117,6 @@ def judge_cells(groups: Mapping[Key, Group], systems: Sequence[str] = SYSTEMS) -
 def goal_counts(records: Iterable[Record]) -> pd.DataFrame:
     """Return how many agents of each algorithm end with a policy that comes to the goal, and how many solve it."""
     records = list(records)
-    rows = [
-        {"system": record.job.system, "algorithm": record.job.algorithm, "agents": 1}
-        | {"reach": fresh > without_goal(record.job.system)}
-        | {"solve": fresh >= (solved_at(record.job.system) or np.inf)}
-        for record, fresh in zip(records, better_policies(records), strict=True)
-    ]
-    return pd.DataFrame(rows).groupby(["system", "algorithm"], sort=False).sum().reset_index()
+    frame = finals(records).assign(fresh=better_policies(records), agents=1)
+    frame = frame.assign(reach=frame.fresh > frame.system.map(without_goal), solve=solves(frame, "fresh") == 1)
+    return frame.groupby(["system", "algorithm"], sort=False)[["agents", "reach", "solve"]].sum().reset_index()

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.paper.audit.longer import load_longer
+from spaql.paper.frames import finals
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.outcomes import OUTCOMES, batches, outcome
 from spaql.paper.runs.runner import load_stored
 from spaql.paper.studies import study
-from spaql.policies.interval import Interval
 
 AGENTS = 20  # behind each of the paper's numbers
 
@@ -75,16 +75,10 @@ def better_policies(records: Iterable[Record]) -> np.ndarray:
     TRPO has two, with its noise and without.  One of them counts for all agents of a system and setting, the one that
     earns more in the mean: the better one of each agent would be chosen by the episodes that it is judged by.
     """
-    records = list(records)
-    outcomes = map(outcome, records)
-    ends = np.array([[one["fresh"], one["fresh_deterministic"]] for one in outcomes])
-    ends[:, 1] = np.where(np.isnan(ends[:, 1]), ends[:, 0], ends[:, 1])
-    cells = np.array([f"{record.job.algorithm} on {record.job.system}" for record in records])
-    found = np.empty(len(records))
-    for cell in np.unique(cells):
-        mine = ends[cells == cell]
-        found[cells == cell] = mine[:, mine.mean(axis=0).argmax()]
-    return found
+    frame = finals(records)
+    quiet = frame.fresh_deterministic.fillna(frame.fresh)
+    means = frame.assign(quiet=quiet).groupby(["system", "algorithm"])[["fresh", "quiet"]].transform("mean")
+    return frame.fresh.where(means.fresh >= means.quiet, quiet).to_numpy()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -166,19 +160,3 @@ def expected_keys() -> frozenset[Key]:
 def pooled(groups: Mapping[Key, Group], name: str, column: str) -> np.ndarray:
     """Return one number per agent, of all groups of a name."""
     return np.concatenate([group.column(column) for group in select(groups, name)])
-
-
-def spell(name: str, found: Interval) -> dict[str, float]:
-    """Return the columns of an interval: its name, and the name with the ends."""
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
-def grouped(records: Iterable[Record]) -> dict[Job, Group]:
-    """Return groups of agents that differ in nothing but their seeds, whatever is kept of them.
-
-    They go by the job of the first, as if unrecorded and with all of its history.
-    """
-    cells: dict[Job, list[Record]] = {}
-    for record in records:
-        cells.setdefault(dataclasses.replace(record.job, agent=0, record=False, brief=False), []).append(record)
-    return {job: make_group(cell) for job, cell in cells.items()}

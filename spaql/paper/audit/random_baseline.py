@@ -5,8 +5,8 @@ import pandas as pd
 
 from spaql.compiling import either
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.audit.groups import AGENTS, spell
-from spaql.paper.statistics import percentile_interval
+from spaql.paper.audit.groups import AGENTS
+from spaql.paper.statistics import percentile_interval, spell
 from spaql.policies.interval import paper_interval
 from spaql.policies.play import world_of
 from spaql.systems import make_env, reset, room, space_of, step

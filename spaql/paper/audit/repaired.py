@@ -7,17 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from spaql.paper.audit.changes import in_order
 from spaql.paper.audit.comparison import middle
 from spaql.paper.audit.controls import control_of
-from spaql.paper.audit.groups import better_policies, spell
+from spaql.paper.audit.groups import better_policies
+from spaql.paper.frames import finals
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.outcomes import outcome, samples_behind, samples_taken
 from spaql.paper.runs.repaired_settings import REMOVED
-from spaql.paper.statistics import (
-    interquartile_interval,
-    percentile_interval,
-    student_interval,
-)
+from spaql.paper.statistics import interquartile_interval, percentile_interval, spell, student_interval, summarise
 
 # Mean returns on the way, and what TRPO ends near to.
 LEVELS = {"Pendulum-v1": (-500.0, -300.0, -200.0, -175.0), "CartPole-v0": (100.0, 150.0, 195.0, 199.0)}
@@ -68,20 +66,13 @@ def summary_at(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.
     There is no row where an agent has no policy yet, or none any more: a mean over the others would be another group's.
     """
     records = list(records)
-    agents = Counter((record.job.system, record.job.algorithm) for record in records)
-    rows = []
-    for (system, algorithm, samples), cell in rewards_at(records, counts).groupby(
-        ["system", "algorithm", "samples"], sort=False
-    ):
-        if len(cell) < agents[system, algorithm]:
-            continue
-        mean, middle = student_interval(cell.reward), interquartile_interval(cell.reward)
-        rows.append(
-            {"system": system, "algorithm": algorithm, "samples": samples, "agents": len(cell)}
-            | {"mean": mean.mean, "mean_low": mean.low, "mean_high": mean.high}
-            | {"iqm": middle.mean, "iqm_low": middle.low, "iqm_high": middle.high}
-        )
-    return pd.DataFrame(rows)
+    everybody = Counter((record.job.system, record.job.algorithm) for record in records)
+    frame = rewards_at(records, counts)
+    frame = frame.assign(mean=frame.reward, iqm=frame.reward)
+    by = ["system", "algorithm", "samples"]
+    found = summarise(frame, by, mean=student_interval, iqm=interquartile_interval)
+    whole = [everybody[row.system, row.algorithm] == row.agents for row in found.itertuples()]
+    return found[whole].reset_index(drop=True)
 
 
 def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
@@ -107,8 +98,8 @@ def samples_to_levels(records: Iterable[Record]) -> pd.DataFrame:
             below = np.flatnonzero(~(mean >= level))
             stays = counts[0] if below.size == 0 else np.inf if below[-1] + 1 == len(counts) else counts[below[-1] + 1]
             rows.append(
-                {"system": system, "algorithm": algorithm, "level": level, "agents": len(group)}
-                | {"first": found.mean, "first_low": found.low, "first_high": found.high, "stays": float(stays)}
+                {"system": system, "algorithm": algorithm, "level": level, "agents": len(group), "stays": float(stays)}
+                | spell("first", found)
             )
     return pd.DataFrame(rows)
 
@@ -125,13 +116,9 @@ def ends(records: Iterable[Record]) -> pd.DataFrame:
     Of TRPO's two policies, with its noise and without, the one counts that earns more in the mean over agents.
     """
     records = list(records)
-    return pd.DataFrame(
-        [
-            {"system": record.job.system, "algorithm": record.job.algorithm, "agent": record.job.agent}
-            | {"fresh": fresh, "samples": outcome(record)["samples"], "wall": record.wall}
-            for record, fresh in zip(records, better_policies(records), strict=True)
-        ]
-    )
+    taken = [outcome(record)["samples"] for record in records]
+    found = finals(records).assign(fresh=better_policies(records), samples=taken)
+    return found[["system", "algorithm", "agent", "fresh", "samples", "wall"]]
 
 
 def removals(records: Iterable[Record], counts: Sequence[int] = (10_000, 20_000, 40_000)) -> pd.DataFrame:
@@ -152,24 +139,17 @@ def ladder(records: Iterable[Record], samples: int = 40_000) -> pd.DataFrame:
     SPAQL's agents are those at the end of the long runs, on fresh episodes; without their rollouts' samples where the
     rollouts choose nothing.  The others have had so many samples.
     """
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    rows = []
     for record in records:
-        rung, spaql = rung_of(record.job), record.job.algorithm == "SPAQL"
-        if not rung:
+        if not (rung := rung_of(record.job)):
             continue
-        if spaql:
-            chosen = record.job.rules.kept == "best"
-            taken = outcome(record)["samples" if chosen else "steps"]
+        if record.job.algorithm == "SPAQL":
+            taken = outcome(record)["samples" if record.job.rules.kept == "best" else "steps"]
             reward = record.fresh[0]
         else:
             taken = min(samples, samples_taken(record)[-1])
             reward = at_samples(record, [taken])[0]
-        found.setdefault((record.job.system, rung), []).append((reward, taken))
-    rows = [
-        {"system": system, "rung": rung, "agents": len(cell), "samples": np.mean([taken for _, taken in cell])}
-        | spell("reward", student_interval([reward for reward, _ in cell]))
-        for (system, rung), cell in found.items()
-    ]
-    frame = pd.DataFrame(rows)
-    places = {rung: place for place, rung in enumerate(RUNGS.values())}
-    return frame.sort_values("rung", key=lambda rungs: rungs.map(places), ignore_index=True, kind="stable")
+        rows.append({"system": record.job.system, "rung": rung, "reward": reward, "samples": taken})
+    frame, by = pd.DataFrame(rows), ["system", "rung"]
+    found = summarise(frame, by, reward=student_interval).join(frame.groupby(by).samples.mean(), on=by)
+    return found.sort_values("rung", key=in_order(RUNGS.values()), ignore_index=True, kind="stable")

@@ -4,13 +4,13 @@ import functools
 
 import pandas as pd
 
-from spaql.paper.audit.groups import MissingError, spell
+from spaql.paper.audit.groups import MissingError
 from spaql.paper.frames import finals
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.provenance import default_store
 from spaql.paper.runs.runner import load_stored
-from spaql.paper.statistics import student_interval, welch_holm
+from spaql.paper.statistics import student_interval, summarise, welch_holm
 from spaql.paper.studies import BOTH, LEARNERS, LONG_XI, Control, parameters_of, settings_of, study
 
 UNCHANGED = "the paper's"
@@ -54,10 +54,6 @@ def stored_settings() -> pd.DataFrame:
     tests = welch_holm(
         {key: (fresh, cells[key[0], UNCHANGED, key[2]]) for key, fresh in cells.items() if key[1] != UNCHANGED}
     )
-    rows = [
-        dict(zip(("system", "setting", "algorithm"), key, strict=True))
-        | {"agents": len(fresh), "p_holm": tests[key].p_holm if key in tests else float("nan")}
-        | spell("fresh", student_interval(fresh))
-        for key, fresh in cells.items()
-    ]
-    return pd.DataFrame(rows)
+    found = summarise(frame.drop(columns="system"), ["where", "setting", "algorithm"], fresh=student_interval)
+    p = pd.Series({key: test.p_holm for key, test in tests.items()}, name="p_holm")
+    return found.join(p, on=["where", "setting", "algorithm"]).rename(columns={"where": "system"})

@@ -37,7 +37,7 @@ from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
 from spaql.paper.audit.yardsticks import leads, others, returns
 from spaql.paper.book.explorer import read_policies
-from spaql.paper.frames import best, finals
+from spaql.paper.frames import best, finals, solves
 from spaql.paper.labels import number
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
@@ -46,7 +46,6 @@ from spaql.paper.runs.stored_trees import PUBLISHED, tree_path
 from spaql.paper.studies import BOTH, further_of, parameters_of, xi_of_theory
 from spaql.paper.studies import study as jobs_of
 from spaql.paper.tables.results import xi_effects
-from spaql.systems import solved_at
 from spaql.systems.pendulum import REWARD_SCALE
 
 SHORT = {"spaql/PendulumDiscrete-v1": "five", "CartPole-v1": "cartpole500", "SPAQL-TS": "ts", "TRPO tuned": "tuned"}
@@ -122,9 +121,7 @@ def ends() -> dict[str, str]:
     frame = pd.concat(
         [agents("long"), agents("trpo"), agents("repaired").replace({"algorithm": {"SPAQL-R": "repaired"}})]
     )
-    threshold = frame.system.map(solved_at).astype(float)
-    for column, name in (("rewards", "solved"), ("fresh", "solved_fresh")):
-        frame[name] = (frame[column] >= threshold).where(threshold.notna())
+    frame = frame.assign(solved=solves(frame, "rewards"), solved_fresh=solves(frame, "fresh"))
     frame["taken"] = frame.steps + frame.evaluation_steps
     groups = frame.groupby(BY, sort=False)
     found = groups[["rewards", "fresh", "arms"]].mean().rename(columns={"rewards": "reported"})

@@ -3,7 +3,7 @@
 import spaql.paper.needed  # noqa: F401
 from spaql.paper.labels import between, number, p_value, spread
 from spaql.paper.tables import audit, learned, readings
-from spaql.paper.tables.download import curves_frame, download, episodes_frame, nodes_frame, sizes_frame, summary_frame
+from spaql.paper.tables.download import curves_frame, download, episodes_frame, nodes_frame, sizes_frame
 from spaql.paper.tables.results import (
     baseline_table,
     results_table,
@@ -33,7 +33,6 @@ __all__ = [
     "sizes_frame",
     "solved_table",
     "spread",
-    "summary_frame",
     "tests_table",
     "xi_table",
 ]

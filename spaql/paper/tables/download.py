@@ -8,6 +8,7 @@ from IPython.display import Markdown
 
 from spaql.paper.labels import thin
 from spaql.paper.runs.job import Record
+from spaql.paper.statistics import summarise
 from spaql.paper.tables.table import csv_link
 from spaql.policies.export import describe_action
 from spaql.policies.interval import paper_interval
@@ -20,24 +21,14 @@ def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
     return Markdown(csv_link(frame, name, f"The data of this {of} (CSV)"))
 
 
-def summary_frame(frame: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
-    """Return the mean over agents with the ends of the paper's interval, of each of the columns."""
-    rows = []
-    for key, group in frame.groupby(by, sort=False):
-        row = dict(zip(by, key, strict=True)) | {"agents": len(group)}
-        for column in columns:
-            interval = paper_interval(group[column])
-            row |= {column: interval.mean, f"{column}_low": interval.low, f"{column}_high": interval.high}
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
 def curves_frame(histories: pd.DataFrame) -> pd.DataFrame:
     """Return the curves of histories at the iterations that figures draw."""
     last = histories.groupby("algorithm").iteration.transform("max")
     shown = {count: set(thin(int(count)) + 1) for count in last.unique()}
     kept = np.array([i in shown[count] for i, count in zip(histories.iteration, last, strict=True)])
-    return summary_frame(histories[kept], ["algorithm", "iteration"], ["rewards", "arms", "steps"])
+    return summarise(
+        histories[kept], ["algorithm", "iteration"], rewards=paper_interval, arms=paper_interval, steps=paper_interval
+    )
 
 
 def sizes_frame(curves: Mapping[str, Iterable[Size]]) -> pd.DataFrame:
