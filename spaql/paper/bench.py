@@ -137,17 +137,17 @@ def trpo_speed(env_id: str, iterations: int = 4) -> tuple[float, float, dict[str
     """
     from stable_baselines3.common.env_util import make_vec_env
 
-    from spaql.paper.runs.trpo import CompiledVecEnv, limit_of, make_trpo
-    from spaql.paper.runs.trpo_settings import settings_of
+    from spaql.paper.runs.network_settings import settings_of
+    from spaql.paper.runs.sb3 import CompiledVecEnv, make_model
 
-    settings = settings_of("TRPO", env_id, limit_of(env_id))
+    settings = settings_of("TRPO", env_id)
     samples = iterations * settings["n_envs"] * settings["n_steps"]
     pace, spent = [], {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of CartPole-v0
         theirs = make_vec_env(env_id, settings["n_envs"], seed=0)
     for env in (theirs, CompiledVecEnv(env_id, settings["n_envs"], 0)):
-        agent = make_trpo(env, "TRPO", env_id, seed=0)
+        agent = make_model(env, "TRPO", env_id, seed=0)
         agent.learn(settings["n_envs"] * settings["n_steps"])  # warm
         spent = {"environments": 0.0, "updates": 0.0}
         clocked(env, "step_wait", spent, "environments")

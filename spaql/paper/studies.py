@@ -21,9 +21,9 @@ from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.grid import LEARNERS, make_jobs
 from spaql.paper.runs.grid import parameters_of as own_parameters
 from spaql.paper.runs.job import FRESH, SEED, Job, frozen
+from spaql.paper.runs.network_settings import SAMPLES as TRPO_SAMPLES
+from spaql.paper.runs.network_settings import SB3_SAMPLES
 from spaql.paper.runs.repaired_settings import CHECKPOINT, REPAIRED
-from spaql.paper.runs.sb3_settings import SAMPLES as SB3_SAMPLES
-from spaql.paper.runs.trpo_settings import SAMPLES as TRPO_SAMPLES
 from spaql.rules import DIFFERENCES, RULES, Rules
 from spaql.systems import horizon_of, make_env
 from spaql.systems.registry import system_called

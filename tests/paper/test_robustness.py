@@ -81,7 +81,7 @@ def play_gymnasium(policy, env, start):
 @pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_network_does_what_the_agent_does(system):
-    agent, _ = pytest.importorskip("spaql.paper.runs.trpo").train_trpo(JOBS[system])
+    agent, _ = pytest.importorskip("spaql.paper.runs.sb3").train(JOBS[system])
     network = network_of(agent)
     scale = [1, 1, 8] if system == "Pendulum-v1" else [2.4, 3, 0.2, 3]
     points = np.random.default_rng(0).normal(scale=scale, size=(3000, len(scale))).astype(np.float32)
@@ -102,7 +102,7 @@ def test_the_network_does_what_the_agent_does(system):
 
 @pytest.mark.long
 def test_sacs_network_does_what_the_agent_does():
-    agent, looks = pytest.importorskip("spaql.paper.runs.sb3").train_sb3(Job("SAC", "Pendulum-v1", 0.0, 1, 5, 5, 0))
+    agent, looks = pytest.importorskip("spaql.paper.runs.sb3").train(Job("SAC", "Pendulum-v1", 0.0, 1, 5, 5, 0))
     network = network_of(agent)
     points = np.random.default_rng(0).normal(scale=[1, 1, 8], size=(1000, 3)).astype(np.float32)
     actions, theirs = network.predict(points)[0], agent.predict(points, deterministic=True)[0]

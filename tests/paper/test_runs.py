@@ -151,7 +151,7 @@ BAD_GRIDS = [
 
 
 def test_tuned_settings_are_only_those_that_are_published():
-    with pytest.raises(ValueError, match="publishes settings of TRPO for .*Acrobot-v1.*, not for spaql/Pendulum-v0"):
+    with pytest.raises(ValueError, match="TRPO tuned are known for .*Acrobot-v1.*, not for spaql/Pendulum-v0"):
         make_jobs(["TRPO tuned"], ["spaql/Pendulum-v0"], [0], agents=1, iterations=1, evaluations=1)
     assert make_jobs(["TRPO"], ["spaql/Pendulum-v0"], [0], agents=1, iterations=1, evaluations=1)
 

@@ -11,6 +11,7 @@ from spaql.paper.frames import finals, histories
 from spaql.paper.runs import provenance, runner, store
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.network import Network, load_network, network_of, save_network
+from spaql.paper.runs.network_settings import whole_episodes
 from spaql.paper.runs.runner import run
 from spaql.paper.studies import study
 from tests.conftest import same_sines
@@ -27,7 +28,7 @@ OTHERS = ["CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-
 @pytest.fixture(scope="module")
 def trpo():
     """The module that trains TRPO: importing torch takes seconds, which the quick tests do without."""
-    return pytest.importorskip("spaql.paper.runs.trpo")
+    return pytest.importorskip("spaql.paper.runs.sb3")
 
 
 @same_sines
@@ -64,7 +65,7 @@ def test_the_compiled_vector_equals_sb3s(trpo, system):
 
 
 def test_a_system_that_is_not_compiled_is_refused(trpo):
-    with pytest.raises(ValueError, match="no compiled system"):
+    with pytest.raises(ValueError, match="no registered system"):
         trpo.CompiledVecEnv("Drift-v0", 2, seed=0)
 
 
@@ -73,7 +74,7 @@ def test_a_system_that_is_not_compiled_is_refused(trpo):
 def test_a_record(trpo, algorithm, system):
     job = Job(algorithm, system, 0.0, 1, 1, 5, 0, fresh=30, record=True)
     record = trpo.compute(job)
-    settings = trpo.settings_of(algorithm, system, 200)
+    settings = trpo.settings_of(algorithm, system)
     batch = settings["n_envs"] * settings["n_steps"]
     assert record.history["steps"].sum() == 4000 // batch * batch
     assert np.isfinite(record.history["rewards"]).all()
@@ -96,14 +97,14 @@ def test_it_runs_on_every_classic_control_task(trpo, algorithm, system):
     assert len(record.episode["states"]) == len(record.episode["rewards"]) + 1
 
 
-def test_an_episode_is_whole_where_the_samples_allow_it(trpo):
-    collected = {limit: tuple(trpo.settings_of("TRPO", "", limit).values())[:2] for limit in (200, 500, 999, 7000)}
+def test_an_episode_is_whole_where_the_samples_allow_it():
+    collected = {limit: tuple(whole_episodes(limit).values()) for limit in (200, 500, 999, 7000)}
     assert collected == {200: (20, 200), 500: (8, 500), 999: (4, 1000), 7000: (1, 4000)}
 
 
 def test_normalised_observations_reach_player_and_network_as_they_reached_the_agent(trpo):
     job = Job("TRPO tuned", "MountainCar-v0", 0.0, 1, 1, 5, 0)
-    agent, _ = trpo.train_trpo(job)
+    agent, _ = trpo.train(job)
     normal = agent.get_vec_normalize_env()
     states = np.random.default_rng(0).uniform([-1.2, -0.07], [0.6, 0.07], (200, 2)).astype(np.float32)
     seen = (states - normal.obs_rms.mean) / np.sqrt(normal.obs_rms.var + 1e-8)
@@ -127,7 +128,7 @@ def test_the_network_of_normalised_observations_is_stored_whole(tmp_path):
 
 
 def test_the_settings_are_garages_where_sb3_has_them(trpo):
-    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
+    agent = trpo.make_model(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
     assert agent.n_steps * agent.n_envs == trpo.SAMPLES
     assert (agent.gamma, agent.gae_lambda, agent.target_kl) == (0.99, 0.98, 0.01)
     assert (agent.cg_max_steps, agent.cg_damping) == (10, 1e-5)
@@ -137,7 +138,7 @@ def test_the_settings_are_garages_where_sb3_has_them(trpo):
 
 
 def test_a_player_draws_gsdes_noise_as_training_does(trpo):
-    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 2, 0), "TRPO tuned", "Pendulum-v1", 0)
+    agent = trpo.make_model(trpo.CompiledVecEnv("Pendulum-v1", 2, 0), "TRPO tuned", "Pendulum-v1", 0)
     agent.policy.log_std.data -= 4.0  # so that no action is clipped
     agent.policy.reset_noise(2)
     player = trpo.Player(agent)
@@ -157,7 +158,7 @@ def test_a_player_draws_gsdes_noise_as_training_does(trpo):
 
 
 def test_a_player_without_gsde_is_the_agent(trpo):
-    agent = trpo.make_trpo(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
+    agent = trpo.make_model(trpo.CompiledVecEnv("Pendulum-v1", 20, 0), "TRPO", "Pendulum-v1", 0)
     states = np.random.default_rng(0).uniform(-1, 1, (30, 3)).astype(np.float32)
     played = []
     for policy in (agent, trpo.Player(agent)):
@@ -188,7 +189,7 @@ def test_workers_do_not_change_the_numbers_and_what_is_stored_is_not_computed_ag
 
 
 def test_without_sb3_contrib_the_message_says_what_to_install():
-    code = "import sys; sys.modules['sb3_contrib'] = None; import spaql; import spaql.paper.runs.trpo"
+    code = "import sys; sys.modules['sb3_contrib'] = None; import spaql; import spaql.paper.runs.sb3"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert "pip install 'spaql[trpo]'" in done.stderr

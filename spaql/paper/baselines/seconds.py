@@ -19,8 +19,8 @@ from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import TEXTBOOK, untrained
 from spaql.paper.runs.job import Job, seeds
+from spaql.paper.runs.network_settings import SB3_SAMPLES as SAMPLES
 from spaql.paper.runs.repaired_settings import CHECKPOINT
-from spaql.paper.runs.sb3_settings import SAMPLES
 
 LEVELS = {"Pendulum-v1": -250.0, "CartPole-v1": 452.0, "MountainCar-v0": -108.0, "Acrobot-v1": -118.0}
 AGENTS, EPISODES, SEED = 3, 100, 5050
@@ -58,9 +58,9 @@ def measure_ours(agent: Any, apart: int, level: float, most: int) -> tuple[int, 
 
 def measure_network(job: Job, level: float, most: int) -> tuple[int, float, bool]:
     """Measure an agent of Stable-Baselines3, which is stopped as soon as the level is reached."""
-    from spaql.paper.runs.sb3 import Checkpoints, make_sb3
+    from spaql.paper.runs import sb3
 
-    class Clock(Checkpoints):
+    class Clock(sb3.Checkpoints):
         looking = 0.0
 
         def _on_step(self) -> bool:
@@ -69,7 +69,7 @@ def measure_network(job: Job, level: float, most: int) -> tuple[int, float, bool
             self.looking += time.process_time() - before
             return not self.means or self.means[-1] < level
 
-    agent, looks = make_sb3(job), Clock(job, np.arange(job.iterations))
+    agent, looks = sb3.untrained(job), Clock(job, np.arange(job.iterations))
     before = time.process_time()
     agent.learn(most, callback=looks)
     seconds = time.process_time() - before - looks.looking

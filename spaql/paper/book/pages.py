@@ -24,8 +24,7 @@ from spaql.paper.book import explorer, home, numbers
 from spaql.paper.figures import domains, style
 from spaql.paper.figures.repaired import sample_curves
 from spaql.paper.labels import number, plus_minus, spread
-from spaql.paper.runs import provenance
-from spaql.paper.runs import trpo_settings as baseline
+from spaql.paper.runs import network_settings, provenance
 from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
@@ -34,7 +33,7 @@ from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables.download import download
 from spaql.paper.tables.results import parameter_table
 from spaql.paper.tables.table import Table
-from spaql.systems import episode_limit, make_env, title
+from spaql.systems import title
 
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
             "papermill", "jupyter-book")  # fmt: skip
@@ -203,12 +202,11 @@ def defaults_text() -> str:
 
 def trpo_settings() -> Table:
     """Return TRPO's settings on the paper's systems."""
-    limits = {system: episode_limit(make_env(system)) or 0 for system in BOTH}
     columns = {
         f"{algorithm}, {title(system)}": {
-            name: str(value) for name, value in baseline.settings_of(algorithm, system, steps).items()
+            name: str(value) for name, value in network_settings.settings_of(algorithm, system).items()
         }
-        for algorithm, (system, steps) in itertools.product(provenance.TRPO, limits.items())
+        for algorithm, system in itertools.product(provenance.TRPO, BOTH)
     }
     frame = pd.DataFrame(columns).fillna("default").rename_axis("").reset_index()
     return Table(frame, "Settings of TRPO; the rest is sb3-contrib's default", "tab-trpo-settings", words=True)
@@ -311,7 +309,7 @@ def substitutions(book: Path, repository: str = "") -> dict[str, str]:
             "The long runs (the paper's Table 3; ξ from the authors' program, for five torques that of Pendulum)",
             "tab-parameters-long",
         ).myst(),
-        "trpo_deviations": "- " + (inspect.getdoc(baseline) or "").split("\n\n- ")[1],
+        "trpo_deviations": "- " + (inspect.getdoc(network_settings) or "").split("\n\n- ")[1],
         "trpo_settings": trpo_settings().myst(),
         "versions": versions_table().myst(),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from spaql.agent import Agent
 from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
-from spaql.paper.runs import sb3_settings, trpo_settings
+from spaql.paper.runs import network_settings
 from spaql.paper.runs.job import BY_EPISODES, Job, Record, seed_of_group, seeds
 from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.systems import make_env, system_of
@@ -44,9 +44,15 @@ class Algorithm(NamedTuple):
     by_samples: bool = False  # a row of its history is an evaluation after so many samples, not an iteration
 
 
-TORCH = {"family": "trpo", "compiled": False, "needs": ("torch", "sb3_contrib")}
-TRPO_ROW = Algorithm("spaql.paper.runs.trpo", check=trpo_settings.check, before=True, **TORCH)  # type: ignore[arg-type]
-SB3_ROW = Algorithm("spaql.paper.runs.sb3", check=sb3_settings.check, by_samples=True, **TORCH)  # type: ignore[arg-type]
+NETWORK = Algorithm(
+    "spaql.paper.runs.sb3",
+    family="trpo",
+    compiled=False,
+    needs=("torch", "sb3_contrib"),
+    check=network_settings.check,
+    by_samples=True,
+)
+TRPO = NETWORK._replace(by_samples=False, before=True)
 
 TEXTBOOK = ("By hand", "Random linear", "Sarsa(λ)", "Tiles, replayed", "Grid, replayed", "Fitted Q")
 
@@ -59,11 +65,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         name: Algorithm(agent=SPAQLR, settings=changed, family="repaired", by_samples=True)
         for name, changed in REPAIRED.items()
     },
-    "TRPO": TRPO_ROW._replace(seconds=0.9),
-    "TRPO tuned": TRPO_ROW._replace(seconds=3.9),
-    "SAC": SB3_ROW,
-    "DQN": SB3_ROW,
-    "PPO": SB3_ROW,
+    "TRPO": TRPO._replace(seconds=0.9),
+    "TRPO tuned": TRPO._replace(seconds=3.9),
+    **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
     **dict.fromkeys(TEXTBOOK, Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)),
 }

@@ -181,15 +181,13 @@ def record_digest(record: Record) -> str:
 
 def trpo_canaries() -> dict[str, Callable[[], str]]:
     """Return the canaries of TRPO, one iteration each: functions that compute their digests, by name."""
-    from spaql.paper.runs import trpo
-
     jobs = [
         Job(algorithm, system, 0.0, 1, 1, seed=1, agent=0, fresh=EPISODES, record=True)
         for algorithm, system in itertools.product(provenance.TRPO, ("Pendulum-v1", "CartPole-v0"))
     ]
 
     def run(job: Job) -> str:
-        return record_digest(trpo.compute(job))
+        return record_digest(compute(job))
 
     return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
 

@@ -95,12 +95,10 @@ def network_of(agent: Any) -> Network:
 
 def train_network(job: Job) -> tuple[Network, np.ndarray]:
     """Return an agent's network and its reward after each iteration, from the training that its record comes from."""
-    if job.algorithm in provenance.TRPO:
-        from spaql.paper.runs.trpo import train_trpo as train
-    else:
-        from spaql.paper.runs.sb3 import train_sb3 as train  # type: ignore[assignment]
-    agent, returns = train(job)
-    return network_of(agent), np.array(returns.means)
+    from spaql.paper.runs.sb3 import train
+
+    agent, met = train(job)
+    return network_of(agent), np.array(met.means)
 
 
 def policy_network(job: Job, store: str | os.PathLike | None = "") -> Network:
