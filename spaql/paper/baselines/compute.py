@@ -1,6 +1,5 @@
 """Baselines as agents of a study: what `runs.checkpoints` does for SPAQL-R."""
 
-import time
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from spaql.paper.baselines.fitted import FittedQ
 from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.baselines.replayed import Replayed
 from spaql.paper.baselines.sarsa import SarsaLambda
-from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.job import Job, Record, moments, seeds
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.rules import HISTORY
 
@@ -38,7 +37,6 @@ BATCH = 2000  # samples between two fits of fitted Q iteration, whose policy is 
 
 def compute(job: Job) -> Record:
     """Train a baseline; a history's `rewards` is the mean return of fresh episodes every so many samples."""
-    before = time.perf_counter()
     made, settings = BASELINES[job.algorithm]
     learning, evaluation = seeds(job)
     agent = made(job.system, learning, **settings | dict(job.parameters))
@@ -51,12 +49,4 @@ def compute(job: Job) -> Record:
         row["rewards"] = row["evaluations"] = agent.evaluate(job.evaluations, seed).mean()
         row["steps"] = apart if made.learns else 0
         rows.append(row)
-    rewards = agent.evaluate(job.fresh, last)
-    return Record(
-        job=job,
-        history=np.concatenate(rows),
-        fresh=np.array([rewards.mean(), rewards.std()]),
-        rewards=np.zeros(0, np.float32),
-        episode={},
-        wall=time.perf_counter() - before,
-    )
+    return Record(job, np.concatenate(rows), moments(agent.evaluate(job.fresh, last)))

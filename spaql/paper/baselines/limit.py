@@ -10,14 +10,13 @@ a finer one might add.
 """
 
 import itertools
-import time
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import either, entry, inlined
-from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.job import Job, Record, moments, seeds
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, move, room, space_of
 
@@ -239,16 +238,8 @@ GRIDS: dict[str, dict[str, Any]] = {
 
 def compute(job: Job) -> Record:
     """Find the limit of a system; with the job's parameters in place of those above, as two actions or half a grid."""
-    before = time.perf_counter()
     given = GRIDS[job.system] | dict(job.parameters)
     found = find_limit(job.system, episodes=job.fresh, seed=seeds(job)[1], **given)
     history = np.zeros(1, HISTORY)
     history["rewards"], history["evaluations"] = found.returns.mean(), found.promised
-    return Record(
-        job=job,
-        history=history,
-        fresh=np.array([found.returns.mean(), found.returns.std()]),
-        rewards=np.zeros(0, np.float32),
-        episode={},
-        wall=time.perf_counter() - before,
-    )
+    return Record(job, history, moments(found.returns))

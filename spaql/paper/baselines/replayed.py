@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import borrowed, either, inlined
-from spaql.paper.baselines.agent import Baseline
-from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, places_of, play_tiles, value
+from spaql.paper.baselines.tiles import OnTiles, active, greedy, value
 from spaql.systems import ENDED, reset, room, step
 
+MEMORY = 100_000  # transitions to keep
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
 
 
@@ -103,36 +103,17 @@ def train_replayed(world, starts, limit, samples, tiles, recipe, weights, action
             now[0] = now[1]
 
 
-class Replayed(Baseline):
+class Replayed(OnTiles):
     """Q-learning by SPAQL-R's replay on tiles, or on a grid if there is one tiling.
 
-    Parameters
-    ----------
-    env, seed, actions
-        As for `Baseline`.
-    tilings, bins
-        See `Tiles`.
-    memory
-        Transitions to keep.
-    alpha, gamma, epsilon, decay, replays, steps
-        See `Recipe`.
+    Beside the parameters of `OnTiles` it takes those of `Recipe`.
     """
 
-    def __init__(
-        self,
-        env: Any,
-        seed: Any = None,
-        actions: int = 2,
-        tilings: int = 16,
-        bins: int = 8,
-        memory: int = 100_000,
-        **given: Any,
-    ):
-        super().__init__(env, seed, actions)
-        self.tiles, self.recipe = Tiles(tilings, bins, places_of(self.env)), Recipe(**given)
-        self.weights = np.zeros((count_of(self.tiles), len(self.actions)))
-        tiles = np.zeros((2, memory, tilings), np.int32)
-        self.kept = Kept(tiles[0], tiles[1], np.zeros(memory, np.int32), np.zeros(memory), np.zeros(memory, np.int8),
+    def __init__(self, env: Any, seed: Any = None, actions: int = 2, tilings: int = 16, bins: int = 8, **given: Any):
+        super().__init__(env, seed, actions, tilings, bins)
+        self.recipe = Recipe(**given)
+        tiles = np.zeros((2, MEMORY, tilings), np.int32)
+        self.kept = Kept(tiles[0], tiles[1], np.zeros(MEMORY, np.int32), np.zeros(MEMORY), np.zeros(MEMORY, np.int8),
                          np.zeros(1, np.int64))  # fmt: skip
 
     def learn(self, samples: int) -> "Replayed":
@@ -140,9 +121,3 @@ class Replayed(Baseline):
         self.world.call(train_replayed, self.world.starts(samples), self.limit, samples, self.tiles, self.recipe,
                         self.weights, self.actions, self.kept, self.rng)  # fmt: skip
         return self
-
-    def play(self, starts: np.ndarray) -> np.ndarray:
-        """Return the returns of episodes from these starts under the greedy policy."""
-        returns = np.empty(len(starts))
-        self.world.call(play_tiles, starts, self.limit, self.tiles, self.weights, self.actions, returns)
-        return returns

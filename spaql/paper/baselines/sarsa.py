@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import either
-from spaql.paper.baselines.agent import Baseline
-from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, places_of, play_tiles, value
+from spaql.paper.baselines.tiles import OnTiles, active, greedy, value
 from spaql.systems import ENDED, reset, room, step
 
 LEAST = 0.01  # traces below this are forgotten
@@ -19,9 +18,7 @@ class Sarsa(NamedTuple):
     alpha: float = 0.5  # the learning rate, of all tiles of a state together
     lam: float = 0.9  # λ, the decay of traces
     gamma: float = 1.0  # the discount
-    epsilon: float = (
-        0.0  # the share of random actions: estimates begin at zero, which explores where rewards are negative
-    )
+    epsilon: float = 0.0  # the share of random actions: estimates of zero explore where rewards are negative
 
 
 def traces_kept(given: Sarsa) -> int:
@@ -78,23 +75,12 @@ def train_sarsa(world, starts, limit, samples, tiles, given, weights, actions, b
     return episode
 
 
-class SarsaLambda(Baseline):
-    """Sarsa(λ) with tile coding.
-
-    Parameters
-    ----------
-    env, seed, actions
-        As for `Baseline`.
-    tilings, bins
-        See `Tiles`.
-    alpha, lam, gamma, epsilon
-        See `Sarsa`.
-    """
+class SarsaLambda(OnTiles):
+    """Sarsa(λ) with tile coding; beside the parameters of `OnTiles` it takes those of `Sarsa`."""
 
     def __init__(self, env: Any, seed: Any = None, actions: int = 2, tilings: int = 16, bins: int = 8, **given: Any):
-        super().__init__(env, seed, actions)
-        self.tiles, self.given = Tiles(tilings, bins, places_of(self.env)), Sarsa(**given)
-        self.weights = np.zeros((count_of(self.tiles), len(self.actions)))
+        super().__init__(env, seed, actions, tilings, bins)
+        self.given = Sarsa(**given)
 
     def learn(self, samples: int) -> "SarsaLambda":
         """Take so many samples more, and learn from them."""
@@ -102,9 +88,3 @@ class SarsaLambda(Baseline):
         self.world.call(train_sarsa, starts, self.limit, samples, self.tiles, self.given, self.weights, self.actions,
                         back, self.rng)  # fmt: skip
         return self
-
-    def play(self, starts: np.ndarray) -> np.ndarray:
-        """Return the returns of episodes from these starts under the greedy policy."""
-        returns = np.empty(len(starts))
-        self.world.call(play_tiles, starts, self.limit, self.tiles, self.weights, self.actions, returns)
-        return returns

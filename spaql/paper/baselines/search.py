@@ -14,27 +14,54 @@ three agents each, with seeds that no table has.
 """
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.algorithms import SPAQLR
-from spaql.paper.baselines import tuning
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.runs import provenance
+from spaql.systems import make_env, system_of
 
-ANCHORS: dict[Callable[[], gym.Env], tuple[float, float]] = {  # about the worst and the best return of the relatives
-    tuning.pendulum: (-1230.0, -140.0),
-    tuning.cart_pole: (20.0, 500.0),
-    tuning.mountain_car: (-200.0, -100.0),
-    tuning.acrobot: (-500.0, -70.0),
+
+class Relative(NamedTuple):
+    """A system on which settings are tried: one that is compared, with other constants."""
+
+    system: str
+    worst: float  # about the worst and the best return
+    best: float
+    sizes: Mapping[str, float] = {}  # mass and length, in multiples of the system's
+    attributes: Mapping[str, float] = {}  # of the environment
+
+    def make(self) -> gym.Env:
+        """Return the environment."""
+        env = make_env(self.system)
+        for name, number in self.attributes.items():
+            setattr(env.unwrapped, name, number)
+        if (system := system_of(env)) is not None and system.vary is not None:
+            system.vary(env, **self.sizes)
+        return env
+
+
+RELATIVES = {  # MountainCarContinuous has none: what is earned there is earned by settings that had not seen it
+    "pendulum": Relative("Pendulum-v1", -1230.0, -140.0, {"mass": 0.8, "length": 1.2}),
+    "cart_pole": Relative("CartPole-v1", 20.0, 500.0, {"length": 1.4}),
+    "mountain_car": Relative("MountainCar-v0", -200.0, -100.0, attributes={"gravity": 0.0027}),  # 0.0025
+    "acrobot": Relative("Acrobot-v1", -500.0, -70.0, {"mass": 1.2}),
 }
 CHECKPOINTS = (5_000, 10_000, 20_000, 40_000, 100_000)  # samples
 EPISODES = 20  # at each of them
 SEED = 4040  # no table's
 
+REPLAYED: dict[str, tuple] = {
+    "alpha": (0.05, 0.1, 0.2, 0.5),
+    "steps": (1, 5, 20),
+    "replays": (8, 32),
+    "epsilon": (0.05, 0.1),
+    "actions": (2, 3),
+}
 LISTS: dict[str, dict[str, tuple]] = {
     "SPAQL-R": {
         "alpha": (0.05, 0.1, 0.2),
@@ -55,24 +82,8 @@ LISTS: dict[str, dict[str, tuple]] = {
         "epsilon": (0.0, 0.01, 0.05, 0.1),
         "actions": (2, 3),
     },
-    "Tiles, replayed": {
-        "tilings": (8, 16),
-        "bins": (4, 6, 8, 10),
-        "alpha": (0.05, 0.1, 0.2, 0.5),
-        "steps": (1, 5, 20),
-        "replays": (8, 32),
-        "epsilon": (0.05, 0.1),
-        "actions": (2, 3),
-    },
-    "Grid, replayed": {
-        "tilings": (1,),
-        "bins": (8, 12, 16, 20),
-        "alpha": (0.05, 0.1, 0.2, 0.5),
-        "steps": (1, 5, 20),
-        "replays": (8, 32),
-        "epsilon": (0.05, 0.1),
-        "actions": (2, 3),
-    },
+    "Tiles, replayed": {"tilings": (8, 16), "bins": (4, 6, 8, 10)} | REPLAYED,
+    "Grid, replayed": {"tilings": (1,), "bins": (8, 12, 16, 20)} | REPLAYED,
 }
 AGENTS = 2
 TRIALS = {"SPAQL-R": 20, "Sarsa(λ)": 48, "Tiles, replayed": 20, "Grid, replayed": 20}  # fewer of what is slow
@@ -92,26 +103,26 @@ def draw_settings(algorithm: str) -> list[dict[str, Any]]:
 def try_settings(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what agents with these settings earn at each checkpoint, by the name of the tuning system."""
     returns = {}
-    for make in ANCHORS:
+    for name, relative in RELATIVES.items():
         each = []
         for agent in range(AGENTS):
             kind = SPAQLR if algorithm == "SPAQL-R" else BASELINES[algorithm][0]
-            learner = kind(make(), seed=np.random.SeedSequence([SEED, agent]), **settings)
+            learner = kind(relative.make(), seed=np.random.SeedSequence([SEED, agent]), **settings)
             means, taken = [], 0
             for samples in CHECKPOINTS:
                 learner.learn(samples=samples - taken)
                 taken = samples
                 means.append(learner.evaluate(EPISODES, np.random.SeedSequence([SEED, agent, samples])).mean())
             each.append(means)
-        returns[make.__name__] = np.mean(each, axis=0).round(2).tolist()
+        returns[name] = np.mean(each, axis=0).round(2).tolist()
     return returns
 
 
 def score(returns: dict[str, list[float]]) -> float:
     """Return the score of a trial from its returns by the name of the system, one for each checkpoint."""
     shares = [
-        np.clip((np.array(returns[make.__name__]) - worst) / (best - worst), 0.0, 1.0).mean()
-        for make, (worst, best) in ANCHORS.items()
+        np.clip((np.array(returns[name]) - relative.worst) / (relative.best - relative.worst), 0.0, 1.0).mean()
+        for name, relative in RELATIVES.items()
     ]
     return float(np.mean(shares))
 

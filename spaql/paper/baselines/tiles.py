@@ -5,12 +5,13 @@ displaced by odd multiples of a fraction of a tile, (1, 3, 5, …)/n, as Sutton 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import either, inlined
+from spaql.paper.baselines.agent import Baseline
 from spaql.systems import reset, room, step, system_of
 
 
@@ -93,3 +94,26 @@ def play_tiles(world, starts, limit, tiles, weights, actions, returns):
             total += reward
             h += 1
         returns[episode] = total
+
+
+class OnTiles(Baseline):
+    """A learner of the weights of tiles.
+
+    Parameters
+    ----------
+    env, seed, actions
+        As for `Baseline`.
+    tilings, bins
+        See `Tiles`.
+    """
+
+    def __init__(self, env: Any, seed: Any = None, actions: int = 2, tilings: int = 16, bins: int = 8):
+        super().__init__(env, seed, actions)
+        self.tiles = Tiles(tilings, bins, places_of(self.env))
+        self.weights = np.zeros((count_of(self.tiles), len(self.actions)))
+
+    def play(self, starts: np.ndarray) -> np.ndarray:
+        """Return the returns of episodes from these starts under the greedy policy."""
+        returns = np.empty(len(starts))
+        self.world.call(play_tiles, starts, self.limit, self.tiles, self.weights, self.actions, returns)
+        return returns

@@ -5,6 +5,7 @@ its lines look.
 """
 
 import importlib
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -109,4 +110,6 @@ def by_samples(job: Job) -> bool:
 
 def compute(job: Job) -> Record:
     """Train and evaluate the agent of a job."""
-    return importlib.import_module(algorithm_called(job.algorithm).module).compute(job)
+    module = importlib.import_module(algorithm_called(job.algorithm).module)
+    before = time.perf_counter()
+    return module.compute(job)._replace(wall=time.perf_counter() - before)

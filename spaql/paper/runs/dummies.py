@@ -89,31 +89,9 @@ def draw_starts(constants: Pendulum, rng: np.random.Generator, episodes: int) ->
     return rng.uniform(low, high, (episodes, 2 + count))
 
 
-class One(Pendulum):
-    """The constants with one dummy."""
-
-
-class Two(Pendulum):
-    """The constants with two dummies."""
-
-
-class Three(Pendulum):
-    """The constants with three dummies."""
-
-
-class Four(Pendulum):
-    """The constants with four dummies."""
-
-
-class Five(Pendulum):
-    """The constants with five dummies."""
-
-
-class Six(Pendulum):
-    """The constants with six dummies."""
-
-
-KINDS = [Pendulum, One, Two, Three, Four, Five, Six]
+# The constants with so many dummies: a class for each, by whose name kept machine code is found again.
+KINDS = [Pendulum, *(type(name, (Pendulum,), {}) for name in ("One", "Two", "Three", "Four", "Five", "Six"))]
+globals().update({kind.__name__: kind for kind in KINDS[1:]})
 DUMMIES = tuple(f"{__name__}:spaql/PendulumDummies{count}-v1" for count in range(1, len(KINDS)))
 
 for _count, _id in enumerate(DUMMIES, 1):

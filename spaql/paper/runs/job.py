@@ -98,9 +98,9 @@ class Record(NamedTuple):
     job: Job
     history: np.ndarray  # one entry per iteration, see `Agent.history`; if stored without it, one for how it ended
     fresh: np.ndarray  # mean and standard deviation of the rewards of fresh episodes under the policy kept
-    rewards: np.ndarray  # of each of those episodes, if the job records
-    episode: dict[str, np.ndarray]  # states, actions and rewards of one more, if the job records
-    wall: float  # seconds it took
+    rewards: np.ndarray = np.zeros(0, np.float32)  # of each of those episodes, if the job records
+    episode: Mapping[str, np.ndarray] = {}  # states, actions and rewards of one more, likewise
+    wall: float = 0.0  # seconds it took
     row: Mapping[str, float] | None = None  # of the table of agents, if it comes from there: see `outcomes.outcome`
     whole: str = ""  # the digest of all that was computed, if only a part of it is stored
 
@@ -117,6 +117,11 @@ class Record(NamedTuple):
         for array in (self.history, self.fresh, self.rewards, *(self.episode[key] for key in sorted(self.episode))):
             digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
+
+
+def moments(returns: np.ndarray) -> np.ndarray:
+    """Return the mean and the standard deviation of fresh episodes, as a record has them."""
+    return np.array([returns.mean(), returns.std()])
 
 
 def cell_of(job: Job) -> int:

@@ -1,7 +1,6 @@
 """TRPO, SAC, PPO and DQN agents of Stable-Baselines3 on compiled environments, with `network_settings`."""
 
 import math
-import time
 from typing import Any
 
 import gymnasium as gym
@@ -9,7 +8,7 @@ import numpy as np
 
 from spaql.paper.runs import provenance
 from spaql.paper.runs.batch import begin_batch, step_batch
-from spaql.paper.runs.job import Job, Record, seeds
+from spaql.paper.runs.job import Job, Record, moments, seeds
 from spaql.paper.runs.network_settings import SAMPLES, settings_of
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.runs.training import record_episode
@@ -243,24 +242,22 @@ def compute(job: Job) -> Record:
     episodes at a checkpoint.  `fresh` has the mean and standard deviation of fresh episodes under the deterministic
     policy; of TRPO first those under the stochastic one.
     """
-    before = time.perf_counter()
     agent, met = train(job)
     history = np.zeros(len(met.means), HISTORY)
     history["rewards"] = history["evaluations"] = met.means
-    rewards, episode = np.zeros(0, np.float32), {}
     first, second = seeds(job)[1].spawn(2)
-    if job.algorithm in provenance.TRPO:
-        history["steps"] = agent.n_envs * agent.n_steps
-        player, fresh = Player(agent), []
-        for deterministic, word in zip((False, True), first.generate_state(2), strict=True):
-            torch.manual_seed(int(word))
-            env = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
-            returns, _ = evaluate_policy(player, env, job.fresh, deterministic, return_episode_rewards=True)
-            fresh.append(np.array(returns))
-        if job.record:
-            rewards, episode = fresh[0].astype(np.float32), record_episode(player, job.system, second)
-    else:
+    if job.algorithm not in provenance.TRPO:
         history["steps"] = np.diff(met.samples, prepend=0)
-        fresh = [play(agent, job.system, job.fresh, int(second.generate_state(1)[0]) % 2**31)]
-    moments = np.array([moment for returns in fresh for moment in (returns.mean(), returns.std())])
-    return Record(job, history, moments, rewards, episode, wall=time.perf_counter() - before)
+        returns = play(agent, job.system, job.fresh, int(second.generate_state(1)[0]) % 2**31)
+        return Record(job, history, moments(returns))
+    history["steps"] = agent.n_envs * agent.n_steps
+    player, fresh = Player(agent), []
+    for deterministic, word in zip((False, True), first.generate_state(2), strict=True):
+        torch.manual_seed(int(word))
+        env = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
+        rewards, _ = evaluate_policy(player, env, job.fresh, deterministic, return_episode_rewards=True)
+        fresh.append(np.array(rewards))
+    record = Record(job, history, np.concatenate([moments(returns) for returns in fresh]))
+    if not job.record:
+        return record
+    return record._replace(rewards=fresh[0].astype(np.float32), episode=record_episode(player, job.system, second))

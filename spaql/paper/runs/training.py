@@ -1,6 +1,5 @@
 """Agents of this package: trained, evaluated on fresh episodes, and trained again from their seeds."""
 
-import time
 from typing import Any
 
 import gymnasium as gym
@@ -8,7 +7,7 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.runs.algorithms import ALGORITHMS, by_samples, untrained
-from spaql.paper.runs.job import BY_EPISODES, Job, Record, seeds
+from spaql.paper.runs.job import BY_EPISODES, Job, Record, moments, seeds
 from spaql.paper.runs.repaired_settings import CHECKPOINT, SPACING
 from spaql.rules import HISTORY
 from spaql.systems import make_env
@@ -16,7 +15,6 @@ from spaql.systems import make_env
 
 def compute(job: Job) -> Record:
     """Train and evaluate an agent."""
-    before = time.perf_counter()
     looks = by_samples(job)
     first, second = seeds(job)[1].spawn(2)
     try:
@@ -27,15 +25,9 @@ def compute(job: Job) -> Record:
             f"'module:{job.system}'"
         ) from error
     rewards = agent.evaluate(job.fresh, seed=second if looks else first)
-    record = job.record and not looks
-    return Record(
-        job=job,
-        history=history,
-        fresh=np.array([rewards.mean(), rewards.std()]),
-        rewards=rewards.astype(np.float32) if record else np.zeros(0, np.float32),
-        episode=record_episode(agent, job.system, second) if record else {},
-        wall=time.perf_counter() - before,
-    )
+    if looks or not job.record:
+        return Record(job, history, moments(rewards))
+    return Record(job, history, moments(rewards), rewards.astype(np.float32), record_episode(agent, job.system, second))
 
 
 def train(job: Job) -> tuple[Agent, np.ndarray]:
