@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from spaql import archive
 from spaql.paper.runs import provenance
-from spaql.paper.runs.errors import Damaged, Stale
+from spaql.paper.runs.errors import Damaged, Stale, reading
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.store import load_record
 
@@ -172,7 +172,7 @@ def save_network(path: Path, job: Job, network: Network, same: bool | None) -> N
 
 def load_network(path: Path, job: Job) -> Network:
     """Return the stored network of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`."""
-    try:
+    with reading(path):
         header, arrays = archive.read(path, FORMAT, VERSION)
         stored = Job.parse(header["job"])
         computed = header["provenance"].get("numerics", 1)
@@ -183,8 +183,6 @@ def load_network(path: Path, job: Job) -> Network:
         low, high = (archive.check_array(arrays, name, np.float32) for name in ("low", "high"))
         moments = {name: archive.check_array(arrays, name, float) for name in ("mean", "deviation") if name in arrays}
         network = Network(kernels, biases, low, high, squashed=header.get("squashed", False), **moments)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged(f"{path} is damaged: {error}") from error
     if stored != job:
         raise Damaged(f"{path} holds another job: {stored}; with store=None this one is trained")
     if computed != provenance.numerics(job):

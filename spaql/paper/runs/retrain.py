@@ -11,7 +11,7 @@ from spaql import archive, saving
 from spaql.agent import Agent
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import untrained
-from spaql.paper.runs.errors import Damaged, Stale
+from spaql.paper.runs.errors import MADE_AGAIN, Stale, reading
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.store import load_record
 from spaql.paper.runs.training import end_of, record_episode, train
@@ -73,13 +73,11 @@ def save_partition(path: Path, job: Job, agent: Agent) -> None:
 def load_partition(path: Path, job: Job) -> Agent:
     """Return the agent of a job with the partition that is kept for it."""
     agent = untrained(job)
-    try:
+    with reading(path, MADE_AGAIN):
         header, arrays = archive.read(path, FORMAT, VERSION)
         if Job.parse(header["job"]) != job:
             raise ValueError("it is of another job")
         agent._trainee = agent._best = saving.read_partition(arrays, "best", agent._best, agent._learner.discrete)
-    except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{path} is damaged: {error}; delete it, and it is made again") from error
     return agent
 
 

@@ -1,7 +1,6 @@
 """Running agents: on threads of one machine, on processes for TRPO, or on a Dask cluster."""
 
 import dataclasses
-import errno
 import functools
 import logging
 import os
@@ -237,15 +236,7 @@ def load_stored(jobs: list[Job], store: Path | None, repair: bool = True) -> tup
     missing: list[Job] = []
     stale: Counter[tuple[str, str]] = Counter()
     packed = read_jobs(store, wanted)
-    if store.exists() and not store.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(store))
-    lost = [job for job in wanted if job not in packed and not record_path(store, job).exists()]
-    packed |= read_jobs(store, lost)  # they may have been packed meanwhile
-    absent = set(lost) - packed.keys()
     for job in wanted:
-        if job in absent:
-            missing.append(job)
-            continue
         try:
             records[job] = load_record(store, job, packed)
             continue

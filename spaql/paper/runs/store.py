@@ -16,7 +16,7 @@ import numpy as np
 from spaql import archive
 from spaql.archive import check_array
 from spaql.paper.runs import table
-from spaql.paper.runs.errors import Damaged, Stale
+from spaql.paper.runs.errors import Damaged, Stale, reading
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import numerics, origin_of
 from spaql.paper.runs.table import Stored, short_name
@@ -61,7 +61,7 @@ def save_record(store: Path, record: Record, origin: dict[str, Any] | None = Non
 
 def read_record(path: Path) -> Stored:
     """Return what an agent's own file holds, whatever code computed it, or raise `Damaged`."""
-    try:
+    with reading(path):
         header, arrays = archive.read(path, FORMAT, VERSION)
         job = Job.parse(header["job"])
         columns = check_array(arrays, "history", float, len(COLUMNS))
@@ -74,8 +74,6 @@ def read_record(path: Path) -> Stored:
         if record.digest() != header["record_digest"]:
             raise ValueError("its checksum does not match")
         return Stored(record, header["provenance"])
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise Damaged(f"{path} is damaged: {error}") from error
 
 
 def load_record(store: Path, job: Job, packed: dict[Job, Stored] | None = None) -> Record:

@@ -13,7 +13,7 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.paper.runs.errors import Damaged
+from spaql.paper.runs.errors import MADE_AGAIN, reading
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.provenance import NUMERICS, provenance
 from spaql.policies.interval import Interval
@@ -84,7 +84,7 @@ def load_tree(path: Path, job: Job, policy: Policy, options: dict[str, Any]) -> 
     if not path.is_file():
         return None
     full = policy.tree()
-    try:
+    with reading(path, MADE_AGAIN):
         header, arrays = archive.read(path, FORMAT, VERSION)
         asked = identity(job, policy, options)
         if {"numerics": 1} | {name: header[name] for name in asked if name in header} != asked:
@@ -104,8 +104,6 @@ def load_tree(path: Path, job: Job, policy: Policy, options: dict[str, Any]) -> 
             for (leaves, mean, low, high), tree in zip(rows, [*trees, full], strict=True)
         ]
         returns = list(map(float, check_array(arrays, "returns", float, 7)))
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise Damaged(f"{path} is damaged: {error}; delete it, and it is made again") from error
     target = returns[6]
     chosen = next((size.tree for size in curve if size.mean >= target), full)
     return Simplified(chosen, Interval(*returns[:3]), full, Interval(*returns[3:6]), target, curve)

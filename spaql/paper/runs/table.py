@@ -266,55 +266,30 @@ def _read_agents(path: Path, version: tuple[int, ...]) -> Agents:
             name: table.column(name).to_numpy().tolist() if name in OUTCOMES else table.column(name).to_pylist()
             for name in table.column_names
         }
-        return Agents({job_of(row): i for i, row in enumerate(job_rows(columns))}, columns)
+        names = [column for column, _ in JOB.values()]
+        jobs = zip(*(columns[name] for name in names), strict=True)
+        return Agents({job_of(dict(zip(names, job, strict=True))): i for i, job in enumerate(jobs)}, columns)
 
 
-def job_rows(columns: Mapping[str, list]) -> Iterator[dict[str, Any]]:
-    """Yield what the table says of each job."""
-    names = [column for column, _ in JOB.values()]
-    for values in zip(*(columns[name] for name in names), strict=True):
-        yield dict(zip(names, values, strict=True))
-
-
-def read_curves(path: Path, wanted: set[str]) -> dict[str, dict[str, np.ndarray]]:
-    """Return the curves of some agents of a file by their digests."""
-    with reading(path):
-        digests, starts = curve_places(path, version_of(path))
-        parts = sorted({int(np.searchsorted(starts, digests[one], side="right")) - 1 for one in wanted})
-        found = {}
-        with open_parquet(path) as file:
-            for part in parts:  # one by one, which needs less memory
-                table = file.read_row_group(part, ["digest", *CURVES, FRESH], use_threads=False)
-                columns = {name: table.column(name).combine_chunks() for name in (*CURVES, FRESH)}
-                for i, digest in enumerate(table.column("digest").to_pylist()):
-                    if digest in wanted:
-                        found[digest] = {
-                            name: column[i].values.to_numpy() for name, column in columns.items() if column[i].is_valid
-                        }
-        return found
-
-
-@functools.lru_cache(64)
-def curve_places(path: Path, version: tuple[int, ...]) -> tuple[dict[str, int], np.ndarray]:
-    """Return the row of each agent of a file of curves, and the first row of each row group."""
-    with open_parquet(path) as file:
-        digests = file.read(["digest"]).column(0).to_pylist()
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    return {digest: i for i, digest in enumerate(digests)}, np.cumsum([0, *sizes])[:-1]
+def read_curves(path: Path) -> dict[str, dict[str, np.ndarray]]:
+    """Return the curves of the agents of a file by their digests."""
+    with reading(path), open_parquet(path) as file:
+        table = file.read(["digest", *CURVES, FRESH], use_threads=False)
+        columns = {name: table.column(name).combine_chunks() for name in (*CURVES, FRESH)}
+        return {
+            digest: {name: column[i].values.to_numpy() for name, column in columns.items() if column[i].is_valid}
+            for i, digest in enumerate(table.column("digest").to_pylist())
+        }
 
 
 def read_entries(store: Path, jobs: Iterable[Job]) -> dict[Job, Entry]:
     """Return those of these agents that a store's table has, checked against their digests."""
     agents = read_agents(store)
     wanted = {job: agents.row(job) for job in jobs if job in agents.places}
-    files: dict[Path, set[str]] = {}
-    for row in wanted.values():
-        if row["curves"]:
-            files.setdefault(curves_path(store, row), set()).add(row["digest"])
     curves: dict[str, dict[str, np.ndarray]] = {}
-    for path, digests in files.items():
+    for path in {curves_path(store, row) for row in wanted.values() if row["curves"]}:
         try:
-            curves |= read_curves(path, digests)
+            curves |= read_curves(path)
         except FileNotFoundError as error:
             raise DamagedPack(f"{path} is missing; take it from the repository again") from error
     found = {}
@@ -354,26 +329,19 @@ def write_table(store: Path, entries: Mapping[Job, Entry]) -> list[Path]:
             files.setdefault(curves_path(store, entries[job].row), []).append(job)
     written = []
     for path, jobs in files.items():
-        known = set(curve_places(path, version_of(path))[0]) if path.exists() else set()
-        if {entries[job].row["digest"] for job in jobs} <= known:
+        known = read_curves(path) if path.exists() else {}
+        own = {entries[job].row["digest"]: curves_row(entries[job]) for job in jobs}
+        if own.keys() <= known.keys():
             continue
+        others = [{"digest": one} | known[one] for one in known if one in before and one not in own]
+        write_file(path, CURVES_SCHEMA, [*own.values(), *others])
         written.append(path)
-        groups: dict[str, list[dict]] = {}
-        for job in jobs:
-            groups.setdefault(job.group().identity(), []).append(curves_row(entries[job]))
-        if others := known & before - {entries[job].row["digest"] for job in jobs}:
-            groups["before"] = [{"digest": digest} | kept for digest, kept in read_curves(path, others).items()]
-        write_file(path, CURVES_SCHEMA, groups.values(), layout(groups.values()))
     path = agents_path(store)
     rows = [
         {name: None if value != value else value for name, value in entries[job].row.items()}  # no NaN in the file
         for job in order
     ]
-    texts = [field.name for field in AGENTS_SCHEMA if pa.types.is_string(field.type)]
-    repeating = [name for name in texts if name not in ("digest", "check")]
-    numbers = [field.name for field in AGENTS_SCHEMA if pa.types.is_floating(field.type)]
-    split = {"use_dictionary": repeating, "column_encoding": dict.fromkeys(numbers, "BYTE_STREAM_SPLIT")}
-    write_file(path, AGENTS_SCHEMA, [rows], split)
+    write_file(path, AGENTS_SCHEMA, rows)
     return [*written, path]
 
 
@@ -382,36 +350,29 @@ def curves_row(entry: Entry) -> dict[str, Any]:
     return {name: entry.row[name] for name in ("digest", "algorithm", "xi", "agent")} | entry.curves
 
 
-def layout(groups: Iterable[list[dict]]) -> dict[str, Any]:
-    """Return how columns are written so that a file of curves is small.
-
-    The mean rewards of some systems repeat, which a dictionary makes small.  What does not repeat, and counts, are made
-    small by putting their first bytes together, then their second ones.
-    """
-    rewards = [row["rewards"] for group in groups for row in group if "rewards" in row]
-    together = np.concatenate(rewards) if rewards else np.zeros(0)
-    repeating = ["rewards"] if 2 * len(np.unique(together)) < len(together) else []
-    lists = [f"{name}.list.element" for name in (*CURVES, FRESH) if name not in repeating]
+def layout(schema: pa.Schema) -> dict[str, Any]:
+    """Return how columns are written so that a file is small: texts that repeat once, the bytes of numbers by place."""
+    lists = [f"{field.name}.list.element" for field in schema if pa.types.is_list(field.type)]
+    numbers = [field.name for field in schema if pa.types.is_floating(field.type)]
+    texts = [field.name for field in schema if pa.types.is_string(field.type)]
     return {
-        "use_dictionary": ["algorithm", *(f"{name}.list.element" for name in repeating)],
-        "column_encoding": dict.fromkeys(lists, "BYTE_STREAM_SPLIT"),
+        "use_dictionary": [name for name in texts if name not in ("digest", "check")],
+        "column_encoding": dict.fromkeys([*lists, *numbers], "BYTE_STREAM_SPLIT"),
     }
 
 
-def write_file(path: Path, schema: pa.Schema, groups: Iterable[list[dict]], options: dict[str, Any]) -> None:
+def write_file(path: Path, schema: pa.Schema, rows: list[dict]) -> None:
     """Write a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{archive.PREFIX}{os.getpid()}-{secrets.token_hex(4)}{archive.SUFFIX}")
-    tables = [pa.Table.from_pylist(group, schema) for group in groups]
+    table = pa.Table.from_pylist(rows, schema)
     try:
         with temporary.open("xb") as file:
-            with pq.ParquetWriter(file, schema, **COMPRESSED, **options) as writer:
-                for table in tables:
-                    writer.write_table(table)
+            pq.write_table(table, file, **COMPRESSED, **layout(schema))
             file.flush()
             os.fsync(file.fileno())
         with open_parquet(temporary) as written:
-            if not written.read().equals(pa.concat_tables(tables)):
+            if not written.read().equals(table):
                 raise RuntimeError(f"what was written to {path} is not what was to be stored; nothing is changed")
         temporary.replace(path)
         sync_folder(path.parent)
