@@ -196,7 +196,7 @@ def verify_command(
 ) -> None:
     """Compute stored agents and canaries again, say whether they are the same, and write it down if told to."""
     from spaql.paper.runs.attestations import attest
-    from spaql.paper.runs.canaries import FAMILIES, add_canaries, changed_canaries, compute_canaries
+    from spaql.paper.runs.canaries import KINDS, add_canaries, changed_canaries, compute_canaries
     from spaql.paper.runs.provenance import default_store, own_store, provenance
     from spaql.paper.runs.verify import verify
 
@@ -220,7 +220,7 @@ def verify_command(
         if verdict.agreement is not None:
             print(verdict.agreement.to_string(index=False))
         wrong += [] if verdict.sound else [f"{verdict.family}: {verdict}"]
-        for kind in (kind for kind, family in FAMILIES.items() if (family == "trpo") == (verdict.family == "trpo")):
+        for kind in (name for name, kind in KINDS.items() if (kind.family == "trpo") == (verdict.family == "trpo")):
             changed = changed_canaries(store, kind, progress_bar=True)
             if changed:
                 wrong.append(f"canaries of {kind} changed ({'; '.join(changed)}): raise NUMERICS or undo")

@@ -39,6 +39,7 @@ class Study(NamedTuple):
 
 SCALES = ("paper", "quick", "smoke")
 QUICK, SMOKE = {"agents": 10, "iterations": 1000}, {"agents": 2, "iterations": 10, "fresh": 20}  # of long runs
+TINY = {"agents": 2, "iterations": 2, "evaluations": 5, "fresh": 20}  # where an iteration is a thousand samples
 STUDIES: dict[str, Study] = {}
 
 
@@ -83,6 +84,13 @@ def parameters_of(name: str, scale: str = "paper") -> dict[str, Any]:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
     defaults = {key: value.default for key, value in inspect.signature(STUDIES[name].jobs).parameters.items()}
     return defaults | dict(STUDIES[name].scales[scale])
+
+
+def some(
+    name: str, system: str, agents: int, iterations: int, evaluations: int, seed: int, xi: float = 0.0, **others: Any
+) -> list[Job]:
+    """Return so many agents of an algorithm on a system, none if that is 0; see `make_jobs`."""
+    return make_jobs([name], [system], [xi], agents, iterations, evaluations, seed, **others) if agents else []
 
 
 @functools.cache
@@ -141,8 +149,8 @@ def long_runs(
     """Return the long runs: every learner with one ξ for each system, beside Random."""
     jobs = []
     for system, name in itertools.product(systems, algorithms):
-        size = agents, iterations, evaluations[system], seed, rules, fresh
-        jobs += make_jobs([name], [system], [xis[system].get(name, 0)], *size, record=True)
+        size, xi = (agents, iterations, evaluations[system], seed), xis[system].get(name, 0)
+        jobs += some(name, system, *size, xi, rules=rules, fresh=fresh, record=True)
     return jobs
 
 
@@ -156,11 +164,10 @@ def trpo_runs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return the TRPO baselines, none if `agents` is 0."""
-    cells = itertools.product(systems, algorithms) if agents else ()
     return [
         job
-        for system, name in cells
-        for job in make_jobs([name], [system], [0], agents, iterations, 1, seed, fresh=fresh, record=True)
+        for system, name in itertools.product(systems, algorithms)
+        for job in some(name, system, agents, iterations, 1, seed, fresh=fresh, record=True)
     ]
 
 
@@ -254,8 +261,8 @@ def changed_runs(
             xi = LONG_XI[long][name] if part.xi is None else part.xi
             most = min(part.iterations or iterations, iterations)
             control = CONTROLS[change] if change in CONTROLS else Control(SWITCHES[change])
-            size = agents, most, part.evaluations or evaluations[long], seed, control.rules, fresh
-            jobs += make_jobs([name], [system], [xi], *size, **dict(control.parameters))
+            size = agents, most, part.evaluations or evaluations[long], seed
+            jobs += some(name, system, *size, xi=xi, rules=control.rules, fresh=fresh, **dict(control.parameters))
     return jobs
 
 
@@ -448,14 +455,14 @@ def setting_runs(
     jobs = []
     for system, name in itertools.product(BOTH, LEARNERS):
         for xi, control in settings_of(name, system, iterations).values():
-            given = control.rules, fresh
-            jobs += make_jobs([name], [system], [xi], agents, *size, *given, **dict(control.parameters))
+            changed = dict(control.parameters)
+            jobs += some(name, system, agents, *size, xi=xi, rules=control.rules, fresh=fresh, **changed)
     for system, name in itertools.product(DUMMIES[:3], ("Random", *LEARNERS)):
         several = few if name == "AQL" else dummies
-        jobs += make_jobs([name], [system], [LONG_XI["Pendulum-v1"].get(name, 0)], several, *size, fresh=fresh)
+        jobs += some(name, system, several, *size, xi=LONG_XI["Pendulum-v1"].get(name, 0), fresh=fresh)
     jobs = [dataclasses.replace(job, brief=True) for job in jobs]
     for system in ("Pendulum-v1", *DUMMIES[:3]):
-        jobs += make_jobs(["SPAQL-R"], [system], [0], few, samples, evaluations, seed, fresh=fresh)
+        jobs += some("SPAQL-R", system, few, samples, evaluations, seed, fresh=fresh)
     return jobs
 
 
@@ -519,12 +526,7 @@ NO_CHANGE = {
 }
 
 
-@declare(
-    "repaired",
-    "SPAQL-R",
-    {"agents": 10, "iterations": 40},
-    {"agents": 2, "iterations": 3, "evaluations": 5, "fresh": 20},
-)
+@declare("repaired", "SPAQL-R", {"agents": 10, "iterations": 40}, TINY | {"iterations": 3})
 def repaired_runs(
     agents: int = 50, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
@@ -532,34 +534,23 @@ def repaired_runs(
     return make_jobs(["SPAQL-R"], BOTH, [0], agents, iterations, evaluations, seed, fresh=fresh)
 
 
-@declare(
-    "variants",
-    "variants of SPAQL-R",
-    {"agents": 3, "iterations": 20},
-    {"agents": 2, "iterations": 2, "evaluations": 5, "fresh": 20},
-)
+@declare("variants", "variants of SPAQL-R", {"agents": 3, "iterations": 20}, TINY)
 def variant_runs(
     agents: int = 10, iterations: int = 40, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return SPAQL-R with one change taken back, or with one change more at a time."""
-    cells = itertools.product((name for name in REPAIRED if name != "SPAQL-R"), BOTH)
     return [
         job
-        for name, system in cells
-        if (name, system) not in NO_CHANGE
-        for job in make_jobs([name], [system], [0], agents, iterations, evaluations, seed, fresh=fresh)
+        for name, system in itertools.product(REPAIRED, BOTH)
+        if name != "SPAQL-R" and (name, system) not in NO_CHANGE
+        for job in some(name, system, agents, iterations, evaluations, seed, fresh=fresh)
     ]
 
 
 SB3 = ("SAC", "PPO", "DQN")
 
 
-@declare(
-    "sb3",
-    "SAC, PPO and DQN",
-    {"agents": 2, "iterations": 5},
-    {"agents": 2, "iterations": 1, "evaluations": 5, "fresh": 20},
-)
+@declare("sb3", "SAC, PPO and DQN", {"agents": 2, "iterations": 5}, TINY | {"iterations": 1})
 def sb3_runs(
     agents: int = 20, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
@@ -573,9 +564,9 @@ def network_jobs(
     """Return so many agents of each of Stable-Baselines3's algorithms on some systems."""
     jobs = []
     for (name, system), samples in SB3_SAMPLES.items():
-        if system in systems and agents[name]:
+        if system in systems:
             most = min(samples // CHECKPOINT, iterations)
-            jobs += make_jobs([name], [system], [0], agents[name], most, evaluations, seed, fresh=fresh)
+            jobs += some(name, system, agents[name], most, evaluations, seed, fresh=fresh)
     return jobs
 
 
@@ -614,7 +605,7 @@ def other_xi_runs(
     "systems",
     "other systems",
     {"agents": 5, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 40},
-    {"agents": 2, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 8, "looks": 5, "fresh": 20},
+    SMOKE | {"trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 8, "looks": 5},
 )
 def other_runs(
     agents: int = 20,
@@ -633,17 +624,14 @@ def other_runs(
     """
     jobs = []
     for system in OTHER_SYSTEMS:
-        jobs += make_jobs(["Random"], [system], [0], agents, 1, evaluations, seed, fresh=fresh)
+        jobs += some("Random", system, agents, 1, evaluations, seed, fresh=fresh)
         for name, xi in OTHER_XI[system].items():
-            size = agents, iterations, evaluations
-            jobs += make_jobs([name], [system], [xi], *size, seed, fresh=fresh, looks=looks)
-        jobs += make_jobs(["SPAQL-R"], [system], [0], agents, iterations, looks, seed, fresh=fresh)
+            jobs += some(name, system, agents, iterations, evaluations, seed, xi=xi, fresh=fresh, looks=looks)
+        jobs += some("SPAQL-R", system, agents, iterations, looks, seed, fresh=fresh)
         # Of TRPO tuned rl-baselines3-zoo has 100 thousand samples, or 50, which are no whole number of its batches.
         baselines = {"TRPO": (trpo_agents, iterations), "TRPO tuned": (trpo_tuned_agents, 104 * iterations // 100)}
         for name, (several, thousands) in baselines.items():
-            batches = thousands * CHECKPOINT // TRPO_SAMPLES
-            if several:
-                jobs += make_jobs([name], [system], [0], several, batches, 1, seed, fresh=fresh)
+            jobs += some(name, system, several, thousands * CHECKPOINT // TRPO_SAMPLES, 1, seed, fresh=fresh)
     return jobs
 
 
@@ -682,7 +670,7 @@ def limit_runs(systems: Iterable[str] = tuple(GRIDS), seed: int = SEED, fresh: i
     jobs = []
     for system in systems:
         episodes = min(fresh, FRESH) if "depth" in GRIDS[system] else fresh
-        whole = make_jobs(["Limit"], [system], [0], 1, 1, 1, seed, fresh=episodes)[0]
+        (whole,) = some("Limit", system, 1, 1, 1, seed, fresh=episodes)
         half = tuple((count + 1) // 2 for count in GRIDS[system]["nodes"])
         changes: list[dict[str, Any]] = [{}, {"nodes": half}]
         changes += [{"actions": 2}] if "actions" in GRIDS[system] else []
@@ -690,12 +678,7 @@ def limit_runs(systems: Iterable[str] = tuple(GRIDS), seed: int = SEED, fresh: i
     return jobs
 
 
-@declare(
-    "textbook",
-    "the textbook",
-    {"agents": 3, "fitted_agents": 0, "iterations": 20},
-    {"agents": 2, "fitted_agents": 0, "iterations": 2, "evaluations": 5, "fresh": 20},
-)
+@declare("textbook", "the textbook", {"agents": 3, "fitted_agents": 0, "iterations": 20}, TINY | {"fitted_agents": 0})
 def textbook_runs(
     systems: Iterable[str] = SIX,
     agents: int = 20,
@@ -711,9 +694,8 @@ def textbook_runs(
     jobs = []
     for system, name in itertools.product(systems, TEXTBOOK):
         several, most = sizes.get(name, (agents, iterations))
-        if several:
-            episodes = MANY if name == "By hand" else fresh
-            jobs += make_jobs([name], [system], [0], several, min(most, iterations), evaluations, seed, fresh=episodes)
+        episodes = MANY if name == "By hand" else fresh
+        jobs += some(name, system, several, min(most, iterations), evaluations, seed, fresh=episodes)
     return jobs
 
 
@@ -721,12 +703,7 @@ SIX_STATES = ("spaql/Quadrotor-v0", "spaql/TwoPoles-v0")
 SIX_STATE_LEARNERS = ("Random", "By hand", "SPAQL-R", "Tiles, replayed", "PPO")
 
 
-@declare(
-    "six-states",
-    "six states",
-    {"agents": 3, "networks": 0, "iterations": 20},
-    {"agents": 2, "networks": 0, "iterations": 2, "evaluations": 5, "fresh": 20},
-)
+@declare("six-states", "six states", {"agents": 3, "networks": 0, "iterations": 20}, TINY | {"networks": 0})
 def six_state_runs(
     systems: Iterable[str] = SIX_STATES,
     agents: int = 20,
@@ -738,11 +715,11 @@ def six_state_runs(
 ) -> list[Job]:
     """Return SPAQL-R beside its yardsticks on systems with six states; a fixed grid of them would be too large."""
     sizes = {"Random": (agents, 1), "By hand": (1, 1), "PPO": (networks, iterations)}
-    jobs = []
-    for system, name in itertools.product(systems, SIX_STATE_LEARNERS):
-        several, most = sizes.get(name, (agents, iterations))
-        jobs += make_jobs([name], [system], [0], several, most, evaluations, seed, fresh=fresh) if several else []
-    return jobs
+    return [
+        job
+        for system, name in itertools.product(systems, SIX_STATE_LEARNERS)
+        for job in some(name, system, *sizes.get(name, (agents, iterations)), evaluations, seed, fresh=fresh)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

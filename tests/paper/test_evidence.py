@@ -1,6 +1,7 @@
 """What binds the stored runs to the code: platform key, canaries, attestations, and the command that checks them."""
 
 import dataclasses
+import functools
 import json
 import re
 import shutil
@@ -23,14 +24,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[] if kind != "trpo" else pytest.mark.long) for kind in canaries.FAMILIES]
+    "kind", [pytest.param(kind, marks=[] if kind != "trpo" else pytest.mark.long) for kind in canaries.KINDS]
 )
 def test_canaries(kind):
-    if kind not in canaries.kinds_here():
-        pytest.skip("TRPO's canaries need sb3-contrib: pip install 'spaql[trpo]'")
+    if kind == "trpo":
+        pytest.importorskip("sb3_contrib")
     changed = canaries.changed_canaries(default_store(), kind)
     if changed is None:
-        key = platform_key(canaries.FAMILIES[kind])
+        key = platform_key(canaries.KINDS[kind].family)
         study = " --study trpo" if kind == "trpo" else ""
         pytest.skip(f"no canaries are stored for the platform key {key}: run spaql verify --record{study}")
     assert not changed, f"the numbers changed: raise NUMERICS or undo ({'; '.join(changed)})"
@@ -38,8 +39,8 @@ def test_canaries(kind):
 
 def test_the_canaries_of_this_machine_are_stored_with_the_versions_of_the_numbers():
     stored = canaries.load_all(default_store())
-    assert set(stored) == {"numerics", *canaries.FAMILIES}
-    for kind, family in canaries.FAMILIES.items():
+    assert set(stored) == {"numerics", *canaries.KINDS}
+    for kind, (family, _) in canaries.KINDS.items():
         assert stored["numerics"][kind] == provenance.NUMERICS[family], "run spaql verify --record"
         assert all(re.fullmatch("[0-9a-f]{16}", digest) for known in stored[kind].values() for digest in known.values())
 
@@ -54,13 +55,21 @@ def test_a_tables_canary_is_the_same_where_numpys_arctanh_ends_in_another_digit(
     assert canaries.table_digest(policy, system) != before
 
 
+def put(monkeypatch, **digests):
+    """Let the canaries of some kinds have these digests."""
+    for kind, found in digests.items():
+        made = {name: functools.partial(str, digest) for name, digest in found.items()}
+        monkeypatch.setitem(canaries.KINDS, kind, canaries.KINDS[kind]._replace(canaries=made))
+
+
 def test_a_changed_number_a_new_key_and_another_version(tmp_path, monkeypatch):
     digests = {"one": "a", "two": "b"}
-    monkeypatch.setattr(canaries, "agent_canaries", lambda: {name: lambda d=d: d for name, d in digests.items()})
+    put(monkeypatch, agents=digests)
     assert canaries.changed_canaries(tmp_path, "agents") is None
     canaries.add_canaries(tmp_path, "agents", canaries.compute_canaries("agents", False))
     assert canaries.changed_canaries(tmp_path, "agents") == []
     digests |= {"two": "c", "three": "d"}
+    put(monkeypatch, agents=digests)
     assert canaries.changed_canaries(tmp_path, "agents") == ["three", "two"]
     with monkeypatch.context() as patch:
         patch.setattr(provenance, "elementary_key", lambda: "elsewhere")
@@ -150,9 +159,7 @@ def test_groups_that_differ_in_their_rules_are_not_mixed():
 
 def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
     shutil.copy(ROOT / "results" / "agents.parquet", tmp_path)
-    monkeypatch.setattr(canaries, "agent_canaries", lambda: {"one": lambda: "a"})
-    monkeypatch.setattr(canaries, "policy_canaries", lambda: {"two": lambda: "b"})
-    monkeypatch.setattr(canaries, "textbook_canaries", dict)
+    put(monkeypatch, agents={"one": "a"}, policies={"two": "b"}, repaired={}, textbook={})
     command = ["verify", "--store", str(tmp_path), "--agents", "2", "--study", "xi"]
     main(command)
     assert "0.1% of the 2,400 stored agents" in capsys.readouterr().out
@@ -164,7 +171,7 @@ def test_the_command_verifies_records_and_fails(tmp_path, monkeypatch, capsys):
     }  # fmt: skip
     assert canaries.known_canaries(tmp_path, "agents") == {"one": "a"}
     assert "agents are stored" in capsys.readouterr().out
-    monkeypatch.setattr(canaries, "agent_canaries", lambda: {"one": lambda: "c"})
+    put(monkeypatch, agents={"one": "c"})
     with pytest.raises(SystemExit, match=re.escape("canaries of agents changed (one): raise NUMERICS or undo")):
         main(command)
     with pytest.raises(SystemExit, match="nothing to verify"):
@@ -199,8 +206,7 @@ def test_verify_all_records_its_outcome(small, monkeypatch):
     jobs, folder = small
     monkeypatch.setattr("spaql.paper.studies.study", lambda *given: jobs[:3])
     monkeypatch.setenv("SPAQL_RUNS", str(folder / "runs"))
-    for kind in ("agent_canaries", "policy_canaries", "textbook_canaries"):
-        monkeypatch.setattr(canaries, kind, dict)
+    put(monkeypatch, agents={}, policies={}, repaired={}, textbook={})
     main(["verify", "--all", "--study", "long", "--store", str(folder)])
     assert attestations.load_attestations(folder)[0]["families"]["spaql"]["sampled"] == 3
 

@@ -6,12 +6,11 @@ key (see `platform_key`); a test computes them again, and where one differs the 
 
 import functools
 import hashlib
-import importlib.util
 import itertools
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,18 +24,9 @@ from spaql.paper.runs.repaired_settings import REPAIRED
 from spaql.partition import ARMS, BALLS, CELLS, SPLITS, Partition
 from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
-from spaql.policies.tree import Tree
 from spaql.progress import progress
 from spaql.rules import CHOICES, COLUMNS, CONTROLLED, DIFFERENCES, RULES, Rules
 from spaql.systems import make_env
-
-FAMILIES = {  # which version of the numbers each kind guards
-    "agents": "spaql",
-    "repaired": "repaired",
-    "policies": "policies",
-    "trpo": "trpo",
-    "textbook": "textbook",
-}
 
 ITERATIONS, N, EPISODES = 25, 3, 20
 
@@ -47,6 +37,7 @@ SYSTEMS = {  # with a ξ that makes balls split early
     "spaql/Pendulum-v0": 4.0,
     "CartPole-v0": 20.0,
 }
+PAPERS = ("Pendulum-v1", "CartPole-v0")
 
 
 CHANGES: dict[str, dict[str, Any]] = (  # what an agent may do otherwise than in the text, by name
@@ -58,17 +49,10 @@ CHANGES: dict[str, dict[str, Any]] = (  # what an agent may do otherwise than in
 )
 
 
-def agents() -> dict[str, tuple[str, str, str]]:
-    """Return the algorithm, system and change of each canary that trains an agent, by its name."""
-    every = list(itertools.product(("Random", "AQL", "SPAQL", "SPAQL-TS"), SYSTEMS, RULES))
-    changes = [change for change in CHANGES if change not in RULES]
-    every += [("SPAQL-TS", system, change) for system in ("Pendulum-v1", "CartPole-v0") for change in changes]
-    return {f"{algorithm}, {system}, {change}": (algorithm, system, change) for algorithm, system, change in every}
-
-
-def train_canary(algorithm: str, system: str, change: str) -> Agent:
+def train_canary(algorithm: str, system: str, change: str = "paper", **parameters: Any) -> Agent:
     """Return the trained agent of a canary, with one of `CHANGES`."""
-    return make_agent(algorithm, system, SYSTEMS[system], seed=1, **CHANGES[change]).learn(ITERATIONS, N)
+    xi = SYSTEMS.get(system, 0.0)
+    return make_agent(algorithm, system, xi, seed=1, **CHANGES[change], **parameters).learn(ITERATIONS, N)
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
@@ -95,41 +79,9 @@ def agent_digest(agent: Agent) -> str:
     return digest(columns)
 
 
-def agent_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries that train an agent: functions that compute their digests, by name."""
-
-    def run(algorithm: str, system: str, change: str) -> str:
-        return agent_digest(train_canary(algorithm, system, change))
-
-    return {name: functools.partial(run, *canary) for name, canary in agents().items()}
-
-
-def repaired_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of SPAQL-R and of its variants, and of its trees: functions that compute their digests."""
-
-    def run(name: str, system: str) -> str:
-        return agent_digest(make_agent(name, system, 0.0, seed=1, memory=2000).learn(ITERATIONS, N))
-
-    def run_policy(of: Callable[[Policy, str], str], system: str) -> str:
-        return of(make_agent("SPAQL-R", system, 0.0, seed=1).learn(ITERATIONS, N).policy, system)
-
-    cells = [("SPAQL-R", system) for system in (*SYSTEMS, "Acrobot-v1")]
-    cells += [(name, "Pendulum-v1") for name in REPAIRED if name != "SPAQL-R"]
-    found: dict[str, Callable[[], str]] = {f"{name}, {on}": functools.partial(run, name, on) for name, on in cells}
-    kinds = {"tree": tree_digest, "table": table_digest, "simplified": simplified_digest}
-    return found | {
-        f"{kind}, Pendulum-v1": functools.partial(run_policy, of, "Pendulum-v1") for kind, of in kinds.items()
-    }
-
-
-def arrays_of(tree: Tree) -> tuple[np.ndarray, ...]:
-    """Return the numbers of a tree."""
-    return tree[:-1]
-
-
 def tree_digest(policy: Policy, system: str) -> str:
     """Return a hash of a policy's exact trees."""
-    return digest(array for central in (True, False) for array in arrays_of(policy.tree(deterministic=central)))
+    return digest(array for central in (True, False) for array in policy.tree(deterministic=central)[:-1])
 
 
 def table_digest(policy: Policy, system: str) -> str:
@@ -156,21 +108,10 @@ def simplified_digest(policy: Policy, system: str) -> str:
     returns = [*found.fresh, *found.full_fresh, found.target]
     numbers = np.array([*returns, *(number for size in found.curve for number in size[:4])], float)
     trees = (found.tree, *(size.tree for size in found.curve))
-    return digest([numbers, *(array for tree in trees for array in arrays_of(tree))])
+    return digest([numbers, *(array for tree in trees for array in tree[:-1])])
 
 
-def policy_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of policies: functions that compute their digests, by name."""
-    kinds = {"tree": tree_digest, "table": table_digest, "episodes": episodes_digest, "simplified": simplified_digest}
-    systems = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")
-
-    def run(of: Callable[[Policy, str], str], algorithm: str, system: str) -> str:
-        return of(train_canary(algorithm, system, "paper").policy, system)
-
-    return {
-        f"{kind}, {algorithm}, {system}": functools.partial(run, of, algorithm, system)
-        for (kind, of), algorithm, system in itertools.product(kinds.items(), ("SPAQL", "SPAQL-TS"), systems)
-    }
+POLICIES = {"tree": tree_digest, "table": table_digest, "episodes": episodes_digest, "simplified": simplified_digest}
 
 
 def record_digest(record: Record) -> str:
@@ -179,48 +120,84 @@ def record_digest(record: Record) -> str:
     return digest([*columns, record.fresh, record.rewards, *(record.episode[name] for name in sorted(record.episode))])
 
 
-def trpo_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of TRPO, one iteration each: functions that compute their digests, by name."""
-    jobs = [
-        Job(algorithm, system, 0.0, 1, 1, seed=1, agent=0, fresh=EPISODES, record=True)
-        for algorithm, system in itertools.product(provenance.TRPO, ("Pendulum-v1", "CartPole-v0"))
-    ]
+# ---------------------------------------------------------------------------------------------------------------------
+# The canaries: functions that compute their digests, by name
 
-    def run(job: Job) -> str:
-        return record_digest(compute(job))
-
-    return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
+Canaries = dict[str, Callable[[], str]]
 
 
-def textbook_canaries() -> dict[str, Callable[[], str]]:
-    """Return the canaries of the textbook's algorithms and of the limit: functions that compute their digests."""
-    jobs = [
-        Job(name, system, 0.0, 2, N, seed=1, agent=0, fresh=EPISODES)
-        for name, system in itertools.product(TEXTBOOK, ("Pendulum-v1", "CartPole-v0"))
-    ]
-    jobs.append(Job("Limit", "MountainCar-v0", 0.0, 1, 1, 1, 0, fresh=EPISODES, parameters=(("nodes", (21, 21)),)))
+def agent_canary(*cell: str, **parameters: Any) -> str:
+    """Return the digest of a trained agent."""
+    return agent_digest(train_canary(*cell, **parameters))
 
-    def run(job: Job) -> str:
-        return record_digest(compute(job))
 
-    return {f"{job.algorithm}, {job.system}": functools.partial(run, job) for job in jobs}
+def policy_canary(kind: str, *cell: str) -> str:
+    """Return a digest of a trained agent's policy."""
+    return POLICIES[kind](train_canary(*cell).policy, cell[1])
+
+
+def record_canary(algorithm: str, system: str, **size: Any) -> str:
+    """Return the digest of a record."""
+    return record_digest(compute(Job(algorithm, system, xi=0.0, seed=1, agent=0, fresh=EPISODES, **size)))
+
+
+def named(canary: Callable[..., str], cells: Iterable[tuple[str, ...]], **parameters: Any) -> Canaries:
+    """Return a canary of each cell, called like it."""
+    return {", ".join(cell): functools.partial(canary, *cell, **parameters) for cell in cells}
+
+
+class Kind(NamedTuple):
+    """A kind of canaries."""
+
+    family: str  # which version of the numbers they guard
+    canaries: Canaries
+
+
+REPAIRED_CELLS = [("SPAQL-R", system) for system in (*SYSTEMS, "Acrobot-v1")]
+REPAIRED_CELLS += [(name, "Pendulum-v1") for name in REPAIRED if name != "SPAQL-R"]
+SHOWN = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # systems whose policies are looked at
+
+COARSE = (("nodes", (21, 21)),)  # a grid
+
+KINDS = {
+    "agents": Kind(
+        "spaql",
+        named(agent_canary, itertools.product(("Random", "AQL", "SPAQL", "SPAQL-TS"), SYSTEMS, RULES))
+        | named(agent_canary, itertools.product(["SPAQL-TS"], PAPERS, [name for name in CHANGES if name not in RULES])),
+    ),
+    "repaired": Kind(
+        "repaired",
+        named(agent_canary, REPAIRED_CELLS, memory=2000)
+        | {
+            f"{kind}, Pendulum-v1": functools.partial(policy_canary, kind, "SPAQL-R", "Pendulum-v1")
+            for kind in ("tree", "table", "simplified")
+        },
+    ),
+    "policies": Kind("policies", named(policy_canary, itertools.product(POLICIES, ("SPAQL", "SPAQL-TS"), SHOWN))),
+    "trpo": Kind(
+        "trpo",
+        named(record_canary, itertools.product(provenance.TRPO, PAPERS), iterations=1, evaluations=1, record=True),
+    ),
+    "textbook": Kind(
+        "textbook",
+        named(record_canary, itertools.product(TEXTBOOK, PAPERS), iterations=2, evaluations=N)
+        | named(record_canary, [("Limit", "MountainCar-v0")], iterations=1, evaluations=1, parameters=COARSE),
+    ),
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Computing and storing
 
 
 def compute_canaries(kind: str, progress_bar: bool = True) -> dict[str, str]:
-    """Return the digests of all canaries of a kind on this machine, one of `FAMILIES`."""
-    every = {"agents": agent_canaries, "repaired": repaired_canaries, "policies": policy_canaries}
-    found = (every | {"trpo": trpo_canaries, "textbook": textbook_canaries})[kind]()
-    digests = {}
+    """Return the digests of all canaries of a kind on this machine, one of `KINDS`."""
+    found, digests = KINDS[kind].canaries, {}
     with progress(len(found), f"canaries of {kind}", unit="run", shown=progress_bar) as bar:
         for name, run in found.items():
             digests[name] = run()
             bar.update()
     return digests
-
-
-def kinds_here() -> list[str]:
-    """Return the kinds of canaries that can be computed here: those of TRPO need sb3-contrib."""
-    return [kind for kind in FAMILIES if kind != "trpo" or importlib.util.find_spec("sb3_contrib") is not None]
 
 
 def load_all(store: Path) -> dict[str, Any]:
@@ -245,18 +222,18 @@ def load_all(store: Path) -> dict[str, Any]:
 def known_canaries(store: Path, kind: str) -> dict[str, str] | None:
     """Return the stored digests of a kind for this machine's key and this version of the numbers, or None."""
     stored = load_all(store)
-    if stored["numerics"].get(kind) != provenance.NUMERICS[FAMILIES[kind]]:
+    if stored["numerics"].get(kind) != provenance.NUMERICS[KINDS[kind].family]:
         return None
-    return stored[kind].get(provenance.platform_key(FAMILIES[kind]))
+    return stored[kind].get(provenance.platform_key(KINDS[kind].family))
 
 
 def add_canaries(store: Path, kind: str, digests: dict[str, str]) -> None:
     """Store digests for this machine's key; those of another version of the numbers are forgotten."""
     stored = load_all(store)
-    version = provenance.NUMERICS[FAMILIES[kind]]
+    version = provenance.NUMERICS[KINDS[kind].family]
     if stored["numerics"].get(kind) != version:
         stored["numerics"][kind], stored[kind] = version, {}
-    stored[kind][provenance.platform_key(FAMILIES[kind])] = digests
+    stored[kind][provenance.platform_key(KINDS[kind].family)] = digests
     path = Path(store) / "canaries.json"
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
