@@ -4,8 +4,9 @@ import argparse
 import logging
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from spaql import __version__
 from spaql.paper import studies
@@ -20,90 +21,62 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = commands.add_parser("bench", help="measure the speed, as ratios within one run")
-    command.add_argument("--record", action="store_true", help="keep the table with the results, for the book")
-    command.set_defaults(run=bench_command)
+    # What several commands take.
+    store, workers = (argparse.ArgumentParser(add_help=False) for _ in range(2))
+    store.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
+    workers.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
+    study: dict[str, Any] = {"action": "append", "choices": studies.STUDIES}
+    scale: dict[str, Any] = {"default": "paper", "choices": studies.SCALES}
 
-    command = commands.add_parser("claims", help="print the paper's claims with their verdicts")
-    command.add_argument("id", nargs="*", help="those with these ids only; * and ? stand for any characters")
-    command.add_argument("--verdict", help="those with this verdict only, as differs")
-    command.add_argument("--json", action="store_true", help="as JSON, with every number in full")
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.set_defaults(run=claims_command)
+    def add(function: Callable[..., None], says: str, *shared: argparse.ArgumentParser) -> Callable[..., Any]:
+        command = commands.add_parser(name_of(function), help=says, parents=shared)
+        command.set_defaults(run=function)
+        return command.add_argument
 
-    command = commands.add_parser("numbers", help="print the numbers that the book's prose may use, by name")
-    command.add_argument("--write", action="store_true", help="put them into the prose where their names stand")
-    command.set_defaults(run=numbers_command)
+    option = add(bench_command, "measure the speed, as ratios within one run")
+    option("--record", action="store_true", help="keep the table with the results, for the book")
 
-    command = commands.add_parser("reproduce", help="compute the paper's runs, or what of them is not stored yet")
-    command.add_argument(
-        "--scale",
-        default="paper",
-        choices=studies.SCALES,
-        help="paper: everything (default); quick: about two minutes; smoke: seconds",
-    )
-    command.add_argument(
-        "--study",
-        action="append",
-        choices=studies.STUDIES,
-        help="which of them, may be given several times (default: xi and long; readings and trpo take long)",
-    )
-    command.add_argument(
-        "--store",
-        type=Path,
-        help="folder of the results (default: the repository's, or results-SCALE for a smaller scale)",
-    )
-    command.add_argument("--against", type=Path, help="folder of other results to compare these with")
-    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
-    command.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
-    command.set_defaults(run=reproduce_command)
+    option = add(claims_command, "print the paper's claims with their verdicts", store)
+    option("id", nargs="*", help="those with these ids only; * and ? stand for any characters")
+    option("--verdict", help="those with this verdict only, as differs")
+    option("--json", action="store_true", help="as JSON, with every number in full")
 
-    command = commands.add_parser("run", help="run a notebook with other parameters")
-    command.add_argument("notebook", help="a path, or the beginning of a notebook's name, as 02")
-    command.add_argument(
-        "-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="may be repeated"
-    )
-    command.add_argument(
-        "--scale",
-        default="paper",
-        choices=studies.SCALES,
-        help="set what -p does not for this scale (default: paper, which loads what is stored)",
-    )
-    command.add_argument("--output", type=Path, help="the executed notebook (default: in _build/runs)")
-    command.set_defaults(run=run_command)
+    option = add(numbers_command, "print the numbers that the book's prose may use, by name")
+    option("--write", action="store_true", help="put them into the prose where their names stand")
 
-    command = commands.add_parser("pack", help="put finished agents' own files into the table of agents")
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.set_defaults(run=pack_command)
+    option = add(reproduce_command, "compute the paper's runs, or what of them is not stored yet", workers)
+    option("--scale", **scale, help="paper: everything (default); quick: about two minutes; smoke: seconds")
+    option("--study", **study, help="may be repeated (default: xi and long; readings and trpo take long)")
+    option("--store", type=Path, help="folder of the results (default: the repository's, or results-SCALE)")
+    option("--against", type=Path, help="folder of other results to compare these with")
+    option("--scheduler", metavar="ADDRESS", help="a Dask scheduler, to compute on its cluster instead")
 
-    command = commands.add_parser("verify", help="compute a sample of the stored agents again, and compare")
-    command.add_argument("--agents", type=positive, help="how many in all (default: one of each group)")
-    command.add_argument(
-        "--all",
-        action="store_true",
-        dest="every",
-        help="all agents of all studies, recorded; hours, but it goes on where it was interrupted",
-    )
-    command.add_argument("--seed", type=int, default=0, help="of the choice (default: 0)")
-    command.add_argument(
-        "--study",
-        action="append",
-        choices=studies.STUDIES,
-        help="which of them, may be given several times (default: xi, long and ablation)",
-    )
-    command.add_argument("--store", type=Path, help="folder of the results (default: the repository's)")
-    command.add_argument("--workers", type=positive, help="how many agents at a time (default: one per core)")
-    command.add_argument(
-        "--record",
-        action="store_true",
-        help="add the outcome to the log of attestations, and a new machine's canaries",
-    )
-    command.set_defaults(run=verify_command)
+    option = add(run_command, "run a notebook with other parameters")
+    option("notebook", help="a path, or the beginning of a notebook's name, as 02")
+    option("-p", "--parameter", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="may be repeated")
+    option("--scale", **scale, help="set what -p does not for this scale (default: paper, which loads what is stored)")
+    option("--output", type=Path, help="the executed notebook (default: in _build/runs)")
+
+    add(pack_command, "put finished agents' own files into the table of agents", store)
+
+    option = add(verify_command, "compute a sample of the stored agents again, and compare", store, workers)
+    option("--study", **study, help="may be repeated (default: xi, long and ablation)")
+    option("--agents", type=positive, help="how many in all (default: one of each group)")
+    option("--all", action="store_true", dest="every",
+           help="all agents of all studies, recorded; hours, but it goes on where it was interrupted")  # fmt: skip
+    option("--seed", type=int, default=0, help="of the choice (default: 0)")
+    option("--record", action="store_true",
+           help="add the outcome to the log of attestations, and a new machine's canaries")  # fmt: skip
 
     options = vars(parser.parse_args(arguments))
     command = options.pop("run")
-    with one_sentence(command.__name__.removesuffix("_command")):
+    with one_sentence(name_of(command)):
         command(**options)
+
+
+def name_of(command: Callable[..., None]) -> str:
+    """Return what a function is called on the command line."""
+    return command.__name__.removesuffix("_command")
 
 
 def positive(text: str) -> int:
