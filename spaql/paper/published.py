@@ -62,13 +62,6 @@ def pack(store: Path, progress_bar: bool = True) -> Packed:
     A file is replaced only when the new one is complete and was read again; only then the agents' own files are
     removed.  Killed at any moment, no record is lost, and the next time completes it.  Of a history only what
     `curves_of` names outlasts this; the digest of all of it is kept.
-
-    Parameters
-    ----------
-    store
-        A folder of stored results.
-    progress_bar
-        Show how far it is, on standard error.
     """
     store = Path(store)
     with only_one(store):

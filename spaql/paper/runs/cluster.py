@@ -13,17 +13,7 @@ PACKAGE = "import spaql.paper.runs.runner"
 
 
 def on_cluster(function: Callable, jobs: Iterable[Any], scheduler: str) -> Iterator[Any]:
-    """Yield what a function of the package gives for each of these jobs, as a cluster computes it.
-
-    Parameters
-    ----------
-    function
-        What a worker calls, with one job.
-    jobs
-        What to call it with.
-    scheduler
-        The address of a Dask scheduler.
-    """
+    """Yield what a function of the package gives for each of these jobs, as the cluster of a scheduler computes it."""
     client = connect(scheduler)
     # What it would log when it loses the scheduler is pages long; the error says it in a sentence.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)

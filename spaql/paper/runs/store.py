@@ -79,14 +79,7 @@ def read_record(path: Path) -> Stored:
 def load_record(store: Path, job: Job, packed: dict[Job, Stored] | None = None) -> Record:
     """Return the stored record of this job and code, or raise FileNotFoundError, `Stale` or `Damaged`.
 
-    Parameters
-    ----------
-    store
-        A folder of stored results.
-    job
-        The agent.
-    packed
-        What `table.read_jobs` returned for many jobs, this one among them, which is faster than to read one by one.
+    `packed` is what `table.read_jobs` returned for many jobs, which is faster than to read one by one.
     """
     packed = table.read_jobs(store, [job]) if packed is None else packed
     if job in packed and is_current(job, packed[job].origin):

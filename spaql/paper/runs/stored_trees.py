@@ -29,19 +29,7 @@ ARRAYS = Tree._fields[:-1]  # the variables are the policy's
 
 
 def simplified(job: Job, policy: Policy, stores: Iterable[Path], **options: Any) -> Simplified:
-    """Return `policy.simplify(**options)`, loaded if one of the stores has it, else computed and kept in the last.
-
-    Parameters
-    ----------
-    job
-        Of the agent whose policy it is.
-    policy
-        The policy.
-    stores
-        Folders of stored results.
-    options
-        See `spaql.policies.simplify`.
-    """
+    """Return `policy.simplify(**options)`, loaded if one of the stores has it, else computed and kept in the last."""
     stores = list(stores)
     for store in stores:
         found = load_tree(tree_path(store, job, options), job, policy, options)

@@ -59,17 +59,7 @@ class Verdict(NamedTuple):
 
 
 def stratified(jobs: Iterable[Job], agents: int | None = None, seed: int = 0) -> list[Job]:
-    """Return a sample of jobs that is spread evenly over their groups: by default one of each group.
-
-    Parameters
-    ----------
-    jobs
-        To choose from.
-    agents
-        How many in all; with fewer than there are groups, some groups have none.
-    seed
-        Of the choice.
-    """
+    """Return a sample of so many jobs that is spread evenly over their groups: by default one of each group."""
     groups: dict[Job, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.group(), []).append(job)
@@ -94,20 +84,9 @@ def verify(
     """Compute a sample of the stored agents again, and compare: one verdict per family of algorithms.
 
     On a machine whose platform key has given the stored bits before, they must be the same.  On another one they may
-    differ; then more agents of each group that differs are computed, and their statistics must agree.
-
-    Parameters
-    ----------
-    jobs
-        The agents to choose from; those that are not stored do not count.
-    store
-        The folder of stored results.
-    agents, seed
-        How many, and of the choice: see `stratified`.
-    workers, progress_bar
-        See `run`.
-    journal
-        A file to write each digest to, so that an interrupted verification goes on where it was.
+    differ; then more agents of each group that differs are computed, and their statistics must agree.  The sample is
+    `stratified`; jobs that are not stored do not count.  An interrupted verification with a `journal`, a file of the
+    digests so far, goes on where it was.
     """
     stored, _ = load_stored(list(jobs), store, repair=False)
     chosen = stratified(stored, agents, seed)
