@@ -547,15 +547,12 @@ def variant_runs(
     ]
 
 
-SB3 = ("SAC", "PPO", "DQN")
-
-
 @declare("sb3", "SAC, PPO and DQN", {"agents": 2, "iterations": 5}, TINY | {"iterations": 1})
 def sb3_runs(
     agents: int = 20, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return SAC, DQN and PPO for as many samples as rl-baselines3-zoo gives them, or fewer; none if `agents` is 0."""
-    return network_jobs(BOTH, dict.fromkeys(SB3, agents), iterations, evaluations, seed, fresh)
+    return network_jobs(BOTH, dict.fromkeys(provenance.SB3, agents), iterations, evaluations, seed, fresh)
 
 
 def network_jobs(
@@ -650,7 +647,7 @@ def network_runs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return SAC, DQN and PPO on systems that the paper does not have."""
-    several = dict.fromkeys(SB3, agents) | {"PPO": ppo_agents}
+    several = dict.fromkeys(provenance.SB3, agents) | {"PPO": ppo_agents}
     return network_jobs(OTHER_SYSTEMS, several, iterations, evaluations, seed, fresh)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spaql.paper.baselines.agent import Baseline
 from spaql.paper.baselines.by_hand import ByHand
-from spaql.paper.baselines.fitted import FittedQ
+from spaql.paper.baselines.fitted import BATCH, FittedQ
 from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.baselines.replayed import Replayed
 from spaql.paper.baselines.sarsa import SarsaLambda
@@ -32,7 +32,6 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
     ),
     "Fitted Q": (FittedQ, {"trees": 10, "least": 10, "sweeps": 40, "gamma": 0.99, "actions": 2}),
 }
-BATCH = 2000  # samples between two fits of fitted Q iteration, whose policy is evaluated after each
 
 
 def compute(job: Job) -> Record:
@@ -41,7 +40,7 @@ def compute(job: Job) -> Record:
     learning, evaluation = seeds(job)
     agent = made(job.system, learning, **settings | dict(job.parameters))
     looks, last = evaluation.spawn(2)
-    apart = BATCH if made is FittedQ else CHECKPOINT
+    apart = BATCH if made is FittedQ else CHECKPOINT  # samples between two evaluations of the policy
     rows = []
     for seed in looks.spawn(job.iterations * CHECKPOINT // apart):
         row = np.zeros(1, HISTORY)

@@ -1,11 +1,11 @@
 """Fitted Q iteration with extremely randomised trees (Ernst, Geurts, Wehenkel 2005), on a batch that grows.
 
-Every `batch` samples, all transitions so far are learnt from `sweeps` times: for each action, trees are grown on
+Every 2,000 samples, all transitions so far are learnt from several times: for each action, trees are grown on
 r + γ max_a Q(y, a), with the Q of the time before.  Exploration is SPAQL-R's.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,19 @@ from spaql.paper.baselines.agent import Baseline
 from spaql.paper.baselines.extra_trees import new_forest, predict, predict_one
 from spaql.paper.baselines.tiles import places_of
 from spaql.systems import ENDED, reset, room, step
+
+BATCH = 2000  # samples between two fits
+
+
+class Fit(NamedTuple):
+    """The parameters."""
+
+    sweeps: int = 20  # iterations of each fit
+    trees: int = 20  # for each action
+    least: int = 10  # examples that a node needs to be cut
+    gamma: float = 0.99  # the discount
+    epsilon: float = 0.1  # the least share of random actions,
+    decay: float = 5000.0  # and the samples in which it falls, as SPAQL-R's
 
 
 @inlined
@@ -63,51 +76,23 @@ def play_forests(
 
 
 class FittedQ(Baseline):
-    """Fitted Q iteration.
+    """Fitted Q iteration; beside the parameters of `Baseline` it takes those of `Fit`."""
 
-    Parameters
-    ----------
-    env, seed, actions
-        As for `Baseline`.
-    batch
-        Samples between two fits.
-    sweeps
-        Iterations of each fit.
-    trees, least
-        Trees for each action, and how many examples a node needs to be cut.
-    gamma, epsilon, decay
-        The discount; the least share of random actions, and its decay, as SPAQL-R's.
-    """
-
-    def __init__(
-        self,
-        env: Any,
-        seed: Any = None,
-        actions: int = 2,
-        batch: int = 2000,
-        sweeps: int = 20,
-        trees: int = 20,
-        least: int = 10,
-        gamma: float = 0.99,
-        epsilon: float = 0.1,
-        decay: float = 5000.0,
-    ):
+    def __init__(self, env: Any, seed: Any = None, actions: int = 2, **given: Any):
         super().__init__(env, seed, actions)
-        self.batch, self.sweeps, self.trees, self.least = batch, sweeps, trees, least
-        self.gamma, self.epsilon, self.decay = gamma, epsilon, decay
-        self.places = places_of(self.env)
+        self.given, self.places = Fit(**given), places_of(self.env)
         self.forests = tuple(new_forest(1, 1) for _ in self.actions)
         self.taken: list[tuple[np.ndarray, ...]] = []
 
     def learn(self, samples: int) -> "FittedQ":
         """Take so many samples more, and learn from them; whole batches only."""
-        if samples % self.batch:
-            raise ValueError(f"samples must be a multiple of the batch, {self.batch}, not {samples}")
-        for _ in range(samples // self.batch):
-            share = max(self.epsilon, math.exp(-len(self.taken) * self.batch / self.decay))
-            room_for = self._room(self.batch)
-            starts = self.world.starts(self.batch)
-            self._run(starts, self.batch, share, room_for, np.empty(len(starts)), self.rng)
+        if samples % BATCH:
+            raise ValueError(f"samples must be a multiple of the batch, {BATCH}, not {samples}")
+        for _ in range(samples // BATCH):
+            share = max(self.given.epsilon, math.exp(-len(self.taken) * BATCH / self.given.decay))
+            room_for = self._room(BATCH)
+            starts = self.world.starts(BATCH)
+            self._run(starts, BATCH, share, room_for, np.empty(len(starts)), self.rng)
             self.taken.append(room_for)
             self._fit()
         return self
@@ -124,15 +109,15 @@ class FittedQ(Baseline):
     def _fit(self) -> None:
         x, y, action, reward, end = (np.concatenate(parts) for parts in zip(*self.taken, strict=True))
         rows = [np.flatnonzero(action == a) for a in range(len(self.actions))]
-        for _ in range(self.sweeps):
+        for _ in range(self.given.sweeps):
             values = np.empty((len(self.actions), len(y)))
             for forest, found in zip(self.forests, values, strict=True):
                 predict(forest, y, found)
-            target = reward + self.gamma * np.where(end, 0.0, values.max(axis=0))
+            target = reward + self.given.gamma * np.where(end, 0.0, values.max(axis=0))
             grown = []
             for own in rows:
-                forest = new_forest(self.trees, len(own))
-                extra_trees.fit(forest, x[own], target[own], self.least, self.rng)
+                forest = new_forest(self.given.trees, len(own))
+                extra_trees.fit(forest, x[own], target[own], self.given.least, self.rng)
                 grown.append(forest)
             self.forests = tuple(grown)
 

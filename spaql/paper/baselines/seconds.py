@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.paper.baselines.compute import BASELINES, BATCH
+from spaql.paper.baselines.compute import BASELINES
+from spaql.paper.baselines.fitted import BATCH
 from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import TEXTBOOK, untrained
