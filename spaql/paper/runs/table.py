@@ -274,7 +274,7 @@ def _read_agents(path: Path, version: tuple[int, ...]) -> Agents:
 def read_curves(path: Path) -> dict[str, dict[str, np.ndarray]]:
     """Return the curves of the agents of a file by their digests."""
     with reading(path), open_parquet(path) as file:
-        table = file.read(["digest", *CURVES, FRESH], use_threads=False)
+        table = file.read(use_threads=False)
         columns = {name: table.column(name).combine_chunks() for name in (*CURVES, FRESH)}
         return {
             digest: {name: column[i].values.to_numpy() for name, column in columns.items() if column[i].is_valid}
