@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from spaql.policies.interval import Interval, clipped, paper_interval
-from spaql.systems import REGISTRY, Variable, possible_returns, system_called, title
+from spaql.policies.interval import Interval, paper_interval
+from spaql.systems import REGISTRY, Variable, system_called, title
 
 
 @dataclass(frozen=True)
@@ -112,20 +112,9 @@ def spread(values: ArrayLike, digits: int = 2) -> str:
     return plus_minus(interval.mean, interval.high - interval.mean, digits)
 
 
-def possible(interval: Interval, system: str) -> Interval:
-    """Return an interval of a system's returns without what no return can be: Student's may reach beyond."""
-    return clipped(interval, *possible_returns(system))
-
-
 def between(interval: Interval, digits: int = 1) -> str:
     """Return a mean with the ends of its interval, as text."""
     return f"{number(interval.mean, digits)} [{number(interval.low, digits)}, {number(interval.high, digits)}]"
-
-
-def difference(interval: Interval) -> str:
-    """Return a difference with the ends of its interval as text, with more digits the smaller it is."""
-    size = abs(interval.mean)
-    return between(interval, 2 if size < 1.0 else 1 if size < 1000.0 else 0)
 
 
 def p_value(p: float) -> str:

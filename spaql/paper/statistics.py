@@ -139,16 +139,13 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> np.ndarray:
     return stats.trim_mean(np.asarray(values, float), 0.25, axis=axis)
 
 
-def interquartile_interval(values: ArrayLike, level: float = 0.95, resamples: int = 9999, seed: int = 0) -> Interval:
+def interquartile_interval(values: ArrayLike) -> Interval:
     """Return the interquartile mean with its bootstrap interval (percentiles)."""
     values = numbers(values)
     estimate = float(interquartile_mean(values))
     if np.ptp(values) == 0.0:
         return Interval(estimate, estimate, estimate)
-    rng = np.random.default_rng(seed)
-    found = stats.bootstrap(
-        (values,), interquartile_mean, confidence_level=level, n_resamples=resamples, method="percentile", rng=rng
-    )
+    found = stats.bootstrap((values,), interquartile_mean, method="percentile", rng=np.random.default_rng(0))
     return Interval(estimate, *map(float, found.confidence_interval))
 
 

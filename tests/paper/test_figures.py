@@ -9,7 +9,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from spaql.paper import labels
-from spaql.paper.audit.judge import summary
 from spaql.paper.figures import audit, domains, learning, style
 from spaql.paper.frames import best, finals, histories
 from spaql.paper.runs.retrain import replay, retrain
@@ -168,8 +167,6 @@ def test_the_table_of_what_is_solved_counts_by_gymnasiums_threshold(records):
     frame = results.solved_table(ends, "caption", "name").frame.set_index("algorithm")
     assert set(frame["solve it"]) == {"1"}
     assert set(frame["at 200"]) == {"0"}
-    with pytest.raises(ValueError, match="solved"):
-        results.solved_table(ends.assign(system="Pendulum-v1"), "caption", "name")
 
 
 def test_dots_of_the_xi_figure_are_means_with_the_papers_interval():
@@ -244,10 +241,11 @@ def test_whether_xi_matters_is_judged_against_chance():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(13, 20))
     xis = np.repeat(np.arange(13), 20)
-    same = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": noise.ravel()}))
+    frame = pd.DataFrame({"system": "s", "algorithm": "same", "xi": xis, "rewards": noise.ravel()})
+    moved = frame.assign(algorithm="apart", rewards=(noise + np.arange(13)[:, None]).ravel())
+    same, apart = results.xi_effects(pd.concat([frame, moved])).itertuples()
     assert same.p > 0.05
     assert same.spread == pytest.approx(same.chance, rel=0.5)
-    apart = results.xi_effect_of(pd.DataFrame({"xi": xis, "rewards": (noise + np.arange(13)[:, None]).ravel()}))
     assert apart.p < 1e-6
     assert apart.spread > 5 * apart.chance
 
@@ -268,10 +266,6 @@ def test_the_place_of_a_mark_in_the_forest_is_what_its_verdict_rests_on():
     assert [bar.lines[0].get_xdata()[0] for bar in below.containers] == [-2.0, 0.0]  # in margins, as run the second
     ends = [bar.lines[2][0].get_segments()[0][:, 0].tolist() for bar in (*above.containers, *below.containers)]
     assert ends == [[0.5, 2.0], [-2.5, -1.5], [-0.5, 0.5]]
-    frame = frame[:2].assign(run_verdict="undecided")
-    assert summary(frame) == (
-        "2 claims. As written: 1 hold, 1 differ, 0 undecided. As run: 0 hold, 0 differ, 2 undecided."
-    )
 
 
 def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decides():
@@ -282,10 +276,14 @@ def test_the_table_of_claims_has_both_verdicts_the_reason_and_what_a_range_decid
     row |= {"more_ours": -15.0, "more_low": -15.5, "more_high": -14.5, "more_verdict": "holds", "more_direction": ""}
     frame = pd.DataFrame([row | {"p_for": 0.5, "p_against": 1e-5}])
     (shown,) = audit_tables.verdict_table(frame, "caption", "name").frame.to_dict("records")
-    more = "With up to 100 agents: holds, −15.00 [−15.50, −14.50]."
-    numbers = "The paper: 10.00 ± 2.00. Should be equal within ± 1 (undecided if twice). "
-    numbers += "For: p = 0.500, against: p = 1\u00a0·\u00a010⁻⁵."
-    link = '<a id="claim-a" href="#claim-a"><code>a</code></a>'
-    assert shown["claim"] == f"**It is 10** ({link}, Table 4). Because. {more}<br><small>{numbers}</small>"
+    for part in (
+        'href="#claim-a"',
+        "10.00 ± 2.00",
+        "± 1",
+        "undecided if twice",
+        "−15.00 [−15.50, −14.50]",
+        "p = 0.500",
+    ):
+        assert part in shown["claim"]
     assert shown["as written"] == '<span class="badge badge-differs">differs</span> (up) −16.00 [−14.00, −20.00]'
     assert shown["as run"] == '<span class="badge badge-holds">holds</span> 10.00 [8.00, 12.00]'

@@ -7,7 +7,6 @@ paper's systems these are its long runs, TRPO's and SPAQL-R's; on the others the
 
 import dataclasses
 import functools
-import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -74,29 +73,18 @@ def asked_of(conclusion: Conclusion, system: str) -> Claim | None:
     return None if threshold is None else dataclasses.replace(claim, kind="mean", range=(threshold, np.inf))
 
 
-def generality(store: str | os.PathLike | None = None, systems: Sequence[str] = SYSTEMS) -> pd.DataFrame:
+def generality() -> pd.DataFrame:
     """Return every conclusion on every system with its verdict, one row per cell, from stored results.
 
-    Parameters
-    ----------
-    store
-        The folder of stored results; the repository's if not given.
-    systems
-        Which systems.
-
-    Returns
-    -------
-    frame
-        Columns id, statement, whose, system, `said` (whether the paper, or our chapter, says so of this system); `ours`
-        with `low` and `high`, the difference from the nearest of those that should be below, or the mean return, with
-        its 95 % interval; `p_for` and `p_against`, corrected; `verdict`.
+    `said` is whether the paper, or our chapter, says so of this system; `ours` with `low` and `high` the difference
+    from the nearest of those that should be below, or the mean return, with its 95 % interval; p-values are corrected.
     """
-    return judge_cells(load_groups(store, ("long", "trpo", "repaired", "systems")), systems)
+    return judge_cells(load_groups(studies=("long", "trpo", "repaired", "systems")))
 
 
-def judge_cells(groups: Mapping[Key, Group], systems: Sequence[str] = SYSTEMS) -> pd.DataFrame:
+def judge_cells(groups: Mapping[Key, Group]) -> pd.DataFrame:
     """Return the frame of `generality` from these groups."""
-    cells = [(one, system, asked_of(one, system)) for one in load_conclusions() for system in systems]
+    cells = [(one, system, asked_of(one, system)) for one in load_conclusions() for system in SYSTEMS]
     stored = {", ".join(key[:3]) for key in groups}
     claims = [claim for _, _, claim in cells if claim is not None and {claim.group, *claim.below} <= stored]
     judged = decide(claims, measure(claims, groups))

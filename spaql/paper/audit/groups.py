@@ -85,18 +85,31 @@ def better_policies(records: Iterable[Record]) -> np.ndarray:
 # Groups by name
 
 
-def load_groups(store: str | os.PathLike | None = None, studies: Iterable[str] = ("xi", "long", "trpo")) -> dict:
-    """Return the groups of agents of the paper's studies of which every agent is stored, at the paper's scale."""
-    store = Path(store) if store else provenance.default_store()
-    groups: dict[Key, Group] = {}
+def keyed_jobs(studies: Iterable[str]) -> dict[Key, list[Job]]:
+    """Return the agents of studies, group by group."""
+    found: dict[Key, list[Job]] = {}
     for name in studies:
-        wanted: dict[Key, list] = {}
         for job in study(name):
-            wanted.setdefault((name, job.system, job.algorithm, job.xi), []).append(job)
-        records, _ = load_stored([job for jobs in wanted.values() for job in jobs], store, repair=False)
-        for key, jobs in wanted.items():
-            if all(job in records for job in jobs):
-                groups[key] = make_group(records[job] for job in jobs)
+            found.setdefault((name, job.system, job.algorithm, job.xi), []).append(job)
+    return found
+
+
+def stored_groups(wanted: Mapping[Key, list[Job]], store: str | os.PathLike | None = None) -> dict[Key, Group]:
+    """Return those of these groups of which every agent is stored."""
+    jobs = [job for group in wanted.values() for job in group]
+    records, _ = load_stored(jobs, Path(store or provenance.default_store()), repair=False)
+    return {
+        key: make_group(records[job] for job in group)
+        for key, group in wanted.items()
+        if all(job in records for job in group)
+    }
+
+
+def load_groups(
+    store: str | os.PathLike | None = None, studies: Iterable[str] = ("xi", "long", "trpo")
+) -> dict[Key, Group]:
+    """Return the groups of agents of the paper's studies of which every agent is stored, at the paper's scale."""
+    groups = stored_groups(keyed_jobs(studies), store)
     for (system, algorithm), columns in load_longer(store).items():
         for key in (key for key in groups if key[:3] == ("long", system, algorithm)):
             groups[key] = groups[key]._replace(more={**groups[key].more, **columns})
@@ -105,21 +118,16 @@ def load_groups(store: str | os.PathLike | None = None, studies: Iterable[str] =
 
 def with_further(groups: Mapping[Key, Group], store: str | os.PathLike | None = None) -> dict[Key, Group]:
     """Return these groups, with the further agents (see `study("further")`) of those of which all are stored."""
-    store = Path(store) if store else provenance.default_store()
     keys = {
-        dataclasses.replace(job.group(), record=False, brief=True): (name, job.system, job.algorithm, job.xi)
-        for name in ("xi", "long")
-        for job in study(name)
+        dataclasses.replace(jobs[0].group(), record=False, brief=True): key
+        for key, jobs in keyed_jobs(("xi", "long")).items()
     }
     wanted: dict[Key, list[Job]] = {}
     for job in study("further"):
         if (key := keys.get(job.group())) is not None and key in groups:
             wanted.setdefault(key, []).append(job)
-    records, _ = load_stored([job for jobs in wanted.values() for job in jobs], store, repair=False)
-    more = {key: jobs for key, jobs in wanted.items() if all(job in records for job in jobs)}
-    return dict(groups) | {
-        key: together(groups[key], make_group(records[job] for job in jobs)) for key, jobs in more.items()
-    }
+    more = stored_groups(wanted, store)
+    return dict(groups) | {key: together(groups[key], group) for key, group in more.items()}
 
 
 def together(one: Group, other: Group) -> Group:
@@ -153,8 +161,7 @@ def fits(xi: float, asked: str) -> bool:
 @functools.cache
 def expected_keys() -> frozenset[Key]:
     """Return the keys of all groups of the studies that are judged."""
-    studies = ("xi", "long", "trpo", "repaired", "systems")
-    return frozenset((name, job.system, job.algorithm, job.xi) for name in studies for job in study(name))
+    return frozenset(keyed_jobs(("xi", "long", "trpo", "repaired", "systems")))
 
 
 def pooled(groups: Mapping[Key, Group], name: str, column: str) -> np.ndarray:

@@ -157,18 +157,8 @@ def judge(
 ) -> pd.DataFrame:
     """Return the frame of `verdicts` for these claims.
 
-    Parameters
-    ----------
-    claims
-        From `load_claims`.
-    groups
-        Of the text's experiment, from `load_groups`.
-    as_run
-        Of the best reading.
-    larger
-        Of the text's experiment with more agents, from `with_further`.
-    luck
-        Of shared starts in the best reading, from `spaql.paper.audit.readings.luck_of`.
+    The groups are those of the text's experiment; as run they are the best reading's, with the luck of shared starts
+    there (`readings.luck_of`); the larger ones have more agents (`with_further`).
     """
     claims = list(claims)
     measured = measure(claims, groups)
@@ -217,12 +207,7 @@ def level(judged: Judged | None) -> tuple[float, str]:
 def with_luck(claims: Iterable[Claim], luck: Mapping[str, float]) -> list[Claim]:
     """Return claims whose printed half-intervals are as wide as if the agents had not shared the luck of their starts.
 
-    Parameters
-    ----------
-    claims
-        From `load_claims`.
-    luck
-        The variance of a printed mean that its interval does not show, by the ids of claims.
+    `luck` is the variance of a printed mean that its interval does not show, by the ids of claims.
     """
     return [
         dataclasses.replace(claim, half=float(np.hypot(claim.half, 1.96 * np.sqrt(luck[claim.id]))))
@@ -327,21 +312,16 @@ def verdicts(store: str | os.PathLike | None = None) -> pd.DataFrame:
     return frame
 
 
-def counts(frame: pd.DataFrame, column: str = "verdict") -> dict[str, int]:
-    """Return how many claims have each verdict, in one order."""
-    return {name: int((frame[column] == name).sum()) for name in VERDICTS}
-
-
-def summary(frame: pd.DataFrame, as_written: str = "As written", as_run: str = "As run") -> str:
-    """Return the counts of verdicts as a line, with words for the two kinds of them."""
+def summary(frame: pd.DataFrame) -> str:
+    """Return the counts of verdicts as a line."""
 
     def words(column: str) -> str:
-        found = counts(frame, column)
+        found = {name: (frame[column] == name).sum() for name in VERDICTS}
         left = f", {found[NOT_JUDGED]} not judged" if found[NOT_JUDGED] else ""
         return f"{found[HOLDS]} hold, {found[DIFFERS]} differ, {found[UNDECIDED]} undecided{left}"
 
     more = f" ({MORE} {words('more_verdict')})" if (frame.more_verdict != frame.verdict).any() else ""
-    return f"{len(frame)} claims. {as_written}: {words('verdict')}{more}. {as_run}: {words('run_verdict')}."
+    return f"{len(frame)} claims. As written: {words('verdict')}{more}. As run: {words('run_verdict')}."
 
 
 # What stands before and after the values of a kind, and how many digits they have.

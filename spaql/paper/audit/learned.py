@@ -90,12 +90,12 @@ def whole_balls(p: Partition) -> np.ndarray:
     return np.concatenate(found)
 
 
-def law_of_visits(H: int, xi: float, most: int, reward: float = 1.0) -> np.ndarray:
-    """Return Q after 0, 1, ..., `most` visits if every reward is the same and every value H (eqn:qval_update)."""
+def law_of_visits(H: int, xi: float, most: int) -> np.ndarray:
+    """Return Q after 0, 1, ..., `most` visits if every reward is 1 and every value H (eqn:qval_update)."""
     law = [float(H)]
     for v in range(1, most + 1):
         alpha = (H + 1.0) / (H + v)
-        law.append((1.0 - alpha) * law[-1] + alpha * (reward + float(H) + xi / v**0.5))
+        law.append((1.0 - alpha) * law[-1] + alpha * (1.0 + float(H) + xi / v**0.5))
     return np.array(law)
 
 

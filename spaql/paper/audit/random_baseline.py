@@ -28,29 +28,14 @@ def random_means(world, starts, rng, lowest, means):
         means[agent] = total / starts.shape[1]
 
 
-def random_row(replications: int = 500, seed: int = 0, system: str = SYSTEM, evaluations: int = 20) -> pd.DataFrame:
+def random_row(replications: int = 500, seed: int = 0, evaluations: int = 20) -> pd.DataFrame:
     """Return what the paper's Random row would be under four hypotheses, one row per replication.
 
     The torque is uniform over all of [-2, 2] Nm ("two-way", the text) or over [0, 2] ("one-way", the released program);
-    the 20 agents start from states of their own ("independent") or all from the same ("shared", the program).
-
-    Parameters
-    ----------
-    replications
-        How often to repeat the experiment of 20 agents under each hypothesis.
-    seed
-        Of the random numbers.
-    system
-        A Gymnasium id of a pendulum.
-    evaluations
-        Rollouts (N) of each agent.
-
-    Returns
-    -------
-    frame
-        Columns torque, starts, replication, mean and half (the paper's half-interval).
+    the 20 agents start from states of their own ("independent") or all from the same ("shared", the program).  Each
+    agent plays `evaluations` episodes (N); `half` is the paper's half-interval.
     """
-    env = make_env(system)
+    env = make_env(SYSTEM)
     world, means = world_of(env, space_of(env)), np.empty(AGENTS)
     rows = []
     for child, (torque, shared) in zip(

@@ -35,12 +35,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups, make_group
+from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, keyed_jobs, load_groups, stored_groups
 from spaql.paper.audit.numbers import CELLS, LONG, Cell, Experiment, experiment, paper_numbers
-from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Job
-from spaql.paper.runs.runner import load_stored
-from spaql.paper.studies import KINDS, READINGS, SEED, XI_KINDS, Reading, parameters_of, study, under_reading
+from spaql.paper.studies import KINDS, READINGS, SEED, XI_KINDS, Reading, parameters_of, under_reading
 
 TEXT = "text"
 EVERY = {TEXT: Reading()} | READINGS
@@ -54,13 +52,11 @@ SYSTEMS = {Reading().system(kind) for kind in (*KINDS, *XI_KINDS)}
 
 def jobs_under(reading: Reading, root: int = SEED, studies: Iterable[str] = ("xi", "long")) -> dict[Key, list[Job]]:
     """Return the agents that stand under a reading for the text's on Pendulum, by the keys of the text's groups."""
-    found: dict[Key, list[Job]] = {}
-    for name in studies:
-        for job in study(name):
-            if job.system in SYSTEMS:
-                key = name, job.system, job.algorithm, job.xi
-                found.setdefault(key, []).append(under_reading(job, reading, root))
-    return found
+    return {
+        key: [under_reading(job, reading, root) for job in jobs]
+        for key, jobs in keyed_jobs(studies).items()
+        if key[1] in SYSTEMS
+    }
 
 
 def reading_groups(name: str, store: Path | None = None, text: Mapping[Key, Group] | None = None) -> dict[Key, Group]:
@@ -77,17 +73,6 @@ def reading_groups(name: str, store: Path | None = None, text: Mapping[Key, Grou
     text = load_groups(store) if text is None else text
     others = {key: group for key, group in text.items() if key[1] not in SYSTEMS or key[0] == "trpo"}
     return others | stored_groups(jobs_under(dataclasses.replace(EVERY[name], starts="independent")), store)
-
-
-def stored_groups(wanted: Mapping[Key, list[Job]], store: Path | None = None) -> dict[Key, Group]:
-    """Return those of these groups of which every agent is stored."""
-    jobs = [job for jobs in wanted.values() for job in jobs]
-    records, _ = load_stored(jobs, store or provenance.default_store(), repair=False)
-    return {
-        key: make_group(records[job] for job in group)
-        for key, group in wanted.items()
-        if all(job in records for job in group)
-    }
 
 
 def roots_of(name: str) -> int:
@@ -133,15 +118,7 @@ def predict_alone(own: Experiment) -> Prediction:
 
 
 def predict_shared(alone: Experiment, roots: list[Experiment]) -> Prediction:
-    """Return what agents with shared starts predict.
-
-    Parameters
-    ----------
-    alone
-        The same with independent starts.
-    roots
-        One experiment for each root seed; the starts of each are one sequence.
-    """
+    """Return what agents with shared starts predict, one experiment per root seed, beside the same without sharing."""
     within = np.mean([one.covariance for one in roots], axis=0)
     together = np.mean([one.values for one in roots], axis=0)
     same, whole = np.diag(within), AGENTS * np.diag(alone.covariance)  # of twenty agents' number, and of one's
@@ -286,15 +263,6 @@ def best_reading(store: Path | None = None) -> str:
     if not judged:
         raise MissingError("no reading's runs are stored")
     return max(judged, key=lambda name: judged[name].log_likelihood)
-
-
-def predicted_mean(name: str, claim: str, store: Path | None = None) -> float:
-    """Return the mean that a reading predicts for a number of the paper, by the id of its claim."""
-    found = reading_fits(store)[name]
-    if not isinstance(found, Fit):
-        raise MissingError(found)
-    place = [(number.claim.id, number.kind) for number in paper_numbers()].index((claim, "mean"))
-    return float(found.predicted[place])
 
 
 def distances(store: Path | None = None) -> pd.DataFrame:

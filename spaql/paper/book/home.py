@@ -37,15 +37,7 @@ def leaf_rules(policy: dict[str, Any]) -> list[str]:
 
 
 def hero(policy: dict[str, Any], lasts: str) -> str:
-    """Return the moving picture of the home page: a pole under a tree, with the tree's rules beside it.
-
-    Parameters
-    ----------
-    policy
-        The tree, see `smallest_policy`.
-    lasts
-        In how many steps it lets the pole fall.
-    """
+    """Return the moving picture of the home page: a pole under a tree, its rules beside it, and how long it lasts."""
     rules = "".join(f"<li>{html.escape(rule)}</li>" for rule in leaf_rules(policy))
     data = html.escape(json.dumps(policy, ensure_ascii=False), quote=True)
     return (

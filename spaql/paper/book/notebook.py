@@ -30,13 +30,6 @@ def gather(jobs: Iterable[Job], workers: int = 0) -> list[Record]:
     """Return the records of these agents: published ones loaded, others computed once and kept for the next time.
 
     A parameter that papermill was given and the notebook does not have is refused: it would have changed nothing.
-
-    Parameters
-    ----------
-    jobs
-        The agents.
-    workers
-        How many to compute at a time; 0 for one per core.
     """
     shell = get_ipython()
     refuse_unknown(shell.user_ns.get("In", []) if shell else [])

@@ -32,7 +32,7 @@ from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.foresight import POINTS
 from spaql.paper.audit.kept import load_kept
-from spaql.paper.audit.readings import TEXT, best_reading, joint_fits, predicted_mean
+from spaql.paper.audit.readings import TEXT, best_reading, distances, joint_fits
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
 from spaql.paper.audit.yardsticks import leads, others, returns
@@ -141,7 +141,7 @@ def xi() -> dict[str, str]:
     means = frame.groupby([*BY, "xi"], as_index=False).rewards.mean()
     return cells("xi.{system}.{algorithm}{xi}", means, "rewards") | {
         "xi.cases": str(len(effects)),
-        "xi.effects": str(sum(p < 0.05 for _, p in effects.values())),
+        "xi.effects": str((effects.p_holm < 0.05).sum()),
         "xi.lost": ours("xi0-cartpole-spaql", factor=100),
     }
 
@@ -195,12 +195,13 @@ def readings() -> dict[str, str]:
     # Random's torques are the program's in every reading but the text's: without that row, and with the row of a
     # reading with independent starts for the text as well.
     without = fits.without_random
+    predicted = distances().set_index(["reading", "id", "kind"]).predicted
     return {
         "readings.all": str(len(fits)),
         "readings.degrees": str(int(fits.degrees[best])),
         "readings.best.chi2": number(fits.chi2[best], 0),
         "readings.best.p": f"{fits.p[best]:.2f}",
-        "readings.best.spaql": number(predicted_mean(best, "pendulum-rewards-spaql"), 0),
+        "readings.best.spaql": number(predicted[best, "pendulum-rewards-spaql", "mean"], 0),
         "readings.text.chi2": number(fits.chi2[TEXT], 0),
         "readings.text.chi2.without-random": number(without[TEXT], 0),
         "readings.text.place.without-random": str(int(without.rank()[TEXT])),

@@ -23,7 +23,7 @@ from spaql.paper.bench import markdown
 from spaql.paper.book import explorer, home, numbers
 from spaql.paper.figures import domains, style
 from spaql.paper.figures.repaired import sample_curves
-from spaql.paper.labels import number, plus_minus, spread
+from spaql.paper.labels import number, spread
 from spaql.paper.runs import network_settings, provenance
 from spaql.paper.runs.attestations import load_attestations
 from spaql.paper.runs.job import Record
@@ -31,7 +31,7 @@ from spaql.paper.runs.provenance import default_store
 from spaql.paper.studies import BOTH, LEARNERS, STUDIES
 from spaql.paper.tables import audit as audit_tables
 from spaql.paper.tables.download import download
-from spaql.paper.tables.results import parameter_table
+from spaql.paper.tables.results import parameter_table, printed
 from spaql.paper.tables.table import Table
 from spaql.systems import title
 
@@ -79,13 +79,12 @@ def glance_table(ends: pd.DataFrame) -> Table:
     """Return the results of all systems in brief."""
     rows = []
     for (system, algorithm), mine in ends.groupby(["system", "algorithm"], sort=False):
-        paper = claims.paper_results().get(system, {}).get(algorithm, {})
         rows.append(
             {
                 "system": title(system),
                 "algorithm": algorithm,
                 "reward": spread(mine.rewards, 1),
-                "paper": plus_minus(*paper["rewards"], 1) if paper else "",
+                "paper": printed(system, algorithm, "rewards", 1),
                 "fresh episodes": spread(mine.fresh, 1),
                 "arms": number(mine.arms.mean(), 0) if algorithm in LEARNERS else "",
             }
@@ -248,15 +247,7 @@ def attestations_table() -> Table:
 
 
 def substitutions(book: Path, repository: str = "") -> dict[str, str]:
-    """Return what the pages may name.
-
-    Parameters
-    ----------
-    book
-        The folder of the pages, in which figures are written to another one, `drawn`.
-    repository
-        Its address, if it is known.
-    """
+    """Return what the pages in a folder may name; figures are written to another one there, `drawn`."""
     folder = book / "drawn"
     records = {name: numbers.records(name) for name in STUDIES}
     ends = {name: numbers.agents(name) for name in STUDIES}

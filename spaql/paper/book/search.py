@@ -59,15 +59,7 @@ def single_spaced(text: str) -> str:
 
 
 def write_search(html: Path, pages: Iterable[str]) -> Path:
-    """Write the texts of all sections for the search page, and let that use them.
-
-    Parameters
-    ----------
-    html
-        The folder of the built book.
-    pages
-        Addresses of its pages, from there.
-    """
+    """Write the texts of all sections of a built book's pages for the search page, and let that use them."""
     found = [
         list(section) for page in pages for section in sections_of(page, (html / page).read_text(encoding="utf-8"))
     ]

@@ -177,13 +177,7 @@ def in_cells(rows: pd.DataFrame) -> list[str]:
 
 
 def samples_reached(frame: pd.DataFrame) -> Figure:
-    """Show how many agents have reached a reward after how many samples, without the rollouts and with them.
-
-    Parameters
-    ----------
-    frame
-        From `spaql.paper.audit.comparison.samples_by_agent`.
-    """
+    """Show how many agents have reached a reward after how many samples, without the rollouts and with them."""
     reached = frame[np.isfinite(frame.samples)]
     systems = list(dict.fromkeys(frame.system))
     figure, grid = new_figure(len(systems), 2, height=2.0, sharey=True)

@@ -18,12 +18,7 @@ LAST = replace(STYLES["SPAQL"], line=(0, (1.5, 1)), marker="X")  # SPAQL without
 def control_rewards(frame: pd.DataFrame, floors: dict[str, float]) -> Figure:
     """Show what is earned on fresh episodes under every control, beside the text's level and Random's.
 
-    Parameters
-    ----------
-    frame
-        From `controls_table`, with one N per system and algorithm.
-    floors
-        What Random earns on each system.
+    `frame` is from `controls_table`, with one N per system and algorithm; `floors` are what Random earns.
     """
     fresh = frame[frame.quantity == "fresh"]
     systems = list(dict.fromkeys(fresh.system))
@@ -115,13 +110,7 @@ REGRETS = {  # whose regret is drawn, and how
 
 
 def regret(frame: pd.DataFrame) -> Figure:
-    """Show the regret of the greedy policies so far against training episodes, beside the line of the myopic policy.
-
-    Parameters
-    ----------
-    frame
-        Rows of `foresight.json` on the two-step process.
-    """
+    """Show the regret of the greedy policies so far on the two-step process, beside the line of the myopic policy."""
     drawn = frame[frame.regret.notna()]
     systems = list(dict.fromkeys(drawn.system))
     figure, grid = new_figure(1, len(systems), height=3.0, sharey=True)

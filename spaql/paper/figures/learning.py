@@ -59,11 +59,6 @@ def xi_effect(finals: pd.DataFrame) -> Figure:
 
     Dots are means over agents with the paper's interval; a horizontal line and its band are the mean and the standard
     deviation of an algorithm's dots; the dotted line is Random.
-
-    Parameters
-    ----------
-    finals
-        From `spaql.paper.frames.finals`, of one or more systems.
     """
     systems = list(dict.fromkeys(finals.system))
     figure, grid = new_figure(len(systems), height=2.4)

@@ -138,14 +138,9 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
 
 
 def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval] | None = None) -> Figure:
-    """Show the return of trees against their size.
+    """Show the return of trees against their size, by algorithm; the last of each is the full policy, a large marker.
 
-    Parameters
-    ----------
-    curves
-        From `Policy.simplify`, by algorithm: the last size of each is the full policy, which has a large marker.
-    network
-        How many weights TRPO's network has and what it earns: a horizontal line with its interval.
+    Of TRPO's network it is known how many weights it has and what it earns: a horizontal line with its interval.
     """
     figure, grid = new_figure(height=2.4)
     axes = grid[0, 0]

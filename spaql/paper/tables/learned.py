@@ -48,29 +48,24 @@ def by_group(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
 
 def held_table(frame: pd.DataFrame, law: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how much of the estimates the visits alone explain, in the long runs and in the study of ξ."""
+    groups = by_algorithm(frame).groupby(["system", "algorithm"], sort=False)
+    long = groups.agg(agents=("law", "size"), least=("at_H", "min"), at_H=("at_H", "mean"), law=("law", "max"))
+    long["rank"] = [between(student_interval(cell.rank_visits), 2) for _, cell in groups]
+    long, law = long.reset_index(), law.assign(least=law.at_H, rank="")
+    both = pd.concat(
+        [long.assign(where=long.system.map(title)), law.assign(where=law.system.map(title) + ", study of ξ")]
+    )
     rows = [
         {
-            "system": title(system),
-            "algorithm": algorithm,
-            "agents": str(len(cell)),
-            "proof": "holds" if (cell.at_H == 1).all() else "does not apply",
-            "cells with V = H": f"{100 * cell['at_H'].mean():.1f} %",
-            "largest distance from the function of visits": number(cell.law.max(), 1 if cell.law.max() else 0),
-            "rank correlation with visits": between(student_interval(cell.rank_visits), 2),
-        }
-        for (system, algorithm), cell in by_group(frame)
-    ]
-    rows += [
-        {
-            "system": f"{title(group.system)}, study of ξ",
+            "system": group.where,
             "algorithm": group.algorithm,
             "agents": str(group.agents),
-            "proof": "holds" if group.at_H == 1 else "does not apply",
+            "proof": "holds" if group.least == 1 else "does not apply",
             "cells with V = H": f"{100 * group.at_H:.1f} %",
             "largest distance from the function of visits": number(group.law, 1 if group.law else 0),
-            "rank correlation with visits": "",
+            "rank correlation with visits": group.rank,
         }
-        for group in law.to_records()
+        for group in both.itertuples()
     ]
     return Table(pd.DataFrame(rows), caption, name)
 

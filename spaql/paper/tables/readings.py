@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from spaql.paper.audit.claims import paper_results
 from spaql.paper.audit.readings import EVERY
 from spaql.paper.frames import finals
-from spaql.paper.labels import number, p_value, plus_minus, spread
+from spaql.paper.labels import number, small, spread
 from spaql.paper.runs.job import Record
 from spaql.paper.studies import KINDS, LEARNERS, Reading
+from spaql.paper.tables.results import printed
 from spaql.paper.tables.table import Table
 from spaql.systems import title
 
@@ -35,7 +35,7 @@ def readings_table(joint: pd.DataFrame, caption: str, name: str) -> Table:
         rows.append(
             {"reading": row.reading, "what was run": reading_words(row.reading), "root seeds": f"{row.roots:.0f}"}
             | {"log L behind the best": number(row.behind, 1)}
-            | {"χ²": f"**{number(row.chi2, 1)}**", "p": p_value(row.p).removeprefix("p ").removeprefix("= ")}
+            | {"χ²": f"**{number(row.chi2, 1)}**", "p": small(row.p)}
             | {"χ², without Random": number(row.without_random, 1)}
             | {f"χ², {algorithm}": number(row[algorithm], 1) for algorithm in (*LEARNERS, "Random")}
         )
@@ -78,9 +78,9 @@ def runs_table(runs: Mapping[str, Sequence[Record]], caption: str, name: str) ->
     for kind, algorithms in KINDS.items():
         learners = [algorithm for algorithm in algorithms if algorithm in LEARNERS]
         system = Reading().system(kind)
-        if paper := paper_results().get(system, {}):
-            numbers = {learner: plus_minus(*paper[learner]["rewards"], 1) for learner in learners}
-            rows.append({"system": title(system), "reading": "the paper"} | numbers)
+        paper = {learner: printed(system, learner, "rewards", 1) for learner in learners}
+        if any(paper.values()):
+            rows.append({"system": title(system), "reading": "the paper"} | paper)
         for reading, frames in ends.items():
             for place, frame in enumerate(frames, start=1):
                 # Agents that share their starts say nothing of other sequences, so these are not pooled.

@@ -11,17 +11,12 @@ from spaql.policies.simplify import Simplified
 from spaql.systems import title
 
 
-def with_half(mean: float, high: float) -> str:
-    """Return a mean reward with its half-interval as text."""
-    return plus_minus(mean, high - mean, 1)
-
-
 def ladder_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return what each rung from SPAQL to SPAQL-R earns on each system, and after how many samples."""
     rows: dict[str, dict[str, str]] = {}
     for found in frame.itertuples(index=False):
         row = rows.setdefault(found.rung, {"one change more": found.rung})
-        row[title(found.system)] = with_half(found.reward, found.reward_high)
+        row[title(found.system)] = plus_minus(found.reward, found.reward_high - found.reward, 1)
         row[f"{title(found.system)}, samples"] = f"{found.samples:,.0f}"
     return Table(pd.DataFrame(list(rows.values())).fillna("–"), caption, name)
 

@@ -1,7 +1,7 @@
 """Tables and sentences of the paper's experiments."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from spaql.paper.audit.claims import paper_results
-from spaql.paper.frames import finals
+from spaql.paper.frames import by_algorithm, finals, solves
 from spaql.paper.labels import between, number, plus_minus, present, small, spread
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import outcome
@@ -19,21 +19,11 @@ from spaql.paper.statistics import holm, welch
 from spaql.paper.studies import LEARNERS, is_published, parameters_of
 from spaql.paper.tables.table import Table
 from spaql.policies.interval import Interval
-from spaql.systems import solved_at, title
+from spaql.systems import title
 
 
 def tests_table(frame: pd.DataFrame, pairs: Iterable[tuple[str, str]], caption: str, name: str) -> Table:
-    """Return Welch's test of pairs of algorithms, by what is reported and on fresh episodes.
-
-    Parameters
-    ----------
-    frame
-        From `frames.finals`, of one system.
-    pairs
-        Of algorithms; the difference is the first minus the second.
-    caption, name
-        Of the table.
-    """
+    """Return Welch's test of pairs of algorithms, first minus second, by what is reported and on fresh episodes."""
     rows = []
     for first, second in pairs:
         one, other = (frame[frame.algorithm == algorithm] for algorithm in (first, second))
@@ -60,155 +50,114 @@ def best_of(groups: Mapping[str, ArrayLike]) -> set[str]:
     return {name for name, values in groups.items() if name == best or welch(groups[best], values).p >= 0.05}
 
 
+def in_bold(text: str, bold: bool) -> str:
+    """Return a text in bold, if it is to be."""
+    return f"**{text}**" if bold else text
+
+
+def end_rows(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, str]]]:
+    """Yield the agents of each system and algorithm, with their rewards and those on fresh episodes, the best bold."""
+    for system, here in frame.groupby("system", sort=False):
+        groups = {name: here[here.algorithm == name] for name in present(here)}
+        bold = {column: best_of({n: mine[column] for n, mine in groups.items()}) for column in ("rewards", "fresh")}
+        for name, mine in groups.items():
+            yield system, name, mine, {c: in_bold(spread(mine[c], 1), name in best) for c, best in bold.items()}
+
+
+def printed(system: str, algorithm: str, column: str, digits: int) -> str:
+    """Return a number of the paper's tables as text; nothing if they do not have it."""
+    theirs = paper_results().get(system, {}).get(algorithm, {})
+    return plus_minus(*theirs[column], digits) if column in theirs else ""
+
+
 def results_table(records: Iterable[Record], caption: str, name: str) -> Table:
     """Return the rewards and arms at the end of training beside the paper's (its Tables 4 and 5).
 
     "Fresh" is what the paper does not report: the policy kept, on episodes that had no part in choosing it.  The best
     rewards are bold, as in the paper.
     """
-    frame = finals(list(records))
-    system = frame.system.iloc[0]
-    paper = paper_results().get(system, {})
-    groups = {algorithm: frame[frame.algorithm == algorithm] for algorithm in present(frame)}
-    bold = {
-        column: best_of({algorithm: mine[column] for algorithm, mine in groups.items()})
-        for column in ("rewards", "fresh")
-    }
-    rows = []
-    for algorithm, mine in groups.items():
-        theirs = paper.get(algorithm, {})
-        shown = {column: in_bold(spread(mine[column], 1), algorithm in best) for column, best in bold.items()}
-        rows.append(
-            {
-                "algorithm": algorithm,
-                "reward": shown["rewards"],
-                "paper": plus_minus(*theirs["rewards"], 1) if "rewards" in theirs else "",
-                "fresh": shown["fresh"],
-                "arms": spread(mine.arms, 0) if algorithm in LEARNERS else "",
-                "paper's arms": plus_minus(*theirs["arms"], 0) if "arms" in theirs else "",
-            }
-        )
+    rows = [
+        {
+            "algorithm": algorithm,
+            "reward": shown["rewards"],
+            "paper": printed(system, algorithm, "rewards", 1),
+            "fresh": shown["fresh"],
+            "arms": spread(mine.arms, 0) if algorithm in LEARNERS else "",
+            "paper's arms": printed(system, algorithm, "arms", 0),
+        }
+        for system, algorithm, mine, shown in end_rows(finals(records))
+    ]
     table = pd.DataFrame(rows)
-    if not paper:
-        table = table.drop(columns=["paper", "paper's arms"])
-    return Table(table, caption, name)
+    return Table(
+        table.drop(columns=[head for head in table if "paper" in head and not table[head].any()]), caption, name
+    )
 
 
-def in_bold(text: str, bold: bool) -> str:
-    """Return a text in bold, if it is to be."""
-    return f"**{text}**" if bold else text
-
-
-def solved_table(frame: pd.DataFrame, caption: str, name: str, perfect: float = 200.0) -> Table:
-    """Return how many agents solve a system, and how many are perfect.
-
-    Parameters
-    ----------
-    frame
-        From `frames.finals`, of one system that Gymnasium's registry has a threshold for.
-    caption, name
-        Of the table.
-    perfect
-        The greatest return that an episode can have.
-    """
-    (system,) = frame.system.unique()
-    solved = solved_at(system)
-    if solved is None:
-        raise ValueError(f"Gymnasium's registry does not say when {system} is solved")
-    rows = []
-    for algorithm in present(frame):
-        mine = frame[frame.algorithm == algorithm]
-        rows.append(
-            {
-                "algorithm": algorithm,
-                "agents": len(mine),
-                "solve it": (mine.rewards >= solved).sum(),
-                f"at {perfect:g}": (mine.rewards == perfect).sum(),
-                "solve it, fresh": (mine.fresh >= solved).sum(),
-                f"at {perfect:g}, fresh": (mine.fresh == perfect).sum(),
-            }
-        )
-    return Table(pd.DataFrame(rows).astype(str), caption, name)
+def solved_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return how many agents solve CartPole, and how many reach the greatest return in every episode."""
+    found = by_algorithm(frame.assign(agents=1))
+    for column, head in (("rewards", ""), ("fresh", ", fresh")):
+        found[f"solve it{head}"], found[f"at 200{head}"] = solves(found, column), found[column] == 200.0
+    heads = ["agents", "solve it", "at 200", "solve it, fresh", "at 200, fresh"]
+    counted = found.groupby("algorithm", sort=False)[heads].sum().astype(int).reset_index()
+    return Table(counted.astype(str), caption, name)
 
 
 def baseline_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the ends of training of the learners and the baselines, with what they cost in samples."""
-    rows = []
-    for system, group in frame.groupby("system", sort=False):
-        names = present(group)
-        bold = {
-            column: best_of({n: group[group.algorithm == n][column] for n in names}) for column in ("rewards", "fresh")
+    rows = [
+        {
+            "system": title(system),
+            "algorithm": algorithm,
+            "reward": shown["rewards"],
+            "fresh": shown["fresh"],
+            "fresh, without noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
+            "thousand samples in training": number(mine.steps.mean() / 1000, 0),
+            "thousand samples in rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
         }
-        for algorithm in names:
-            mine = group[group.algorithm == algorithm]
-            rows.append(
-                {
-                    "system": title(system),
-                    "algorithm": algorithm,
-                    "reward": in_bold(spread(mine.rewards, 1), algorithm in bold["rewards"]),
-                    "fresh": in_bold(spread(mine.fresh, 1), algorithm in bold["fresh"]),
-                    "fresh, without noise": spread(mine.fresh_deterministic, 1) if algorithm in TRPO else "",
-                    "thousand samples in training": number(mine.steps.mean() / 1000, 0),
-                    "thousand samples in rollouts": number(mine.evaluation_steps.mean() / 1000, 0),
-                }
-            )
+        for system, algorithm, mine, shown in end_rows(frame)
+    ]
     return Table(pd.DataFrame(rows), caption, name)
 
 
-class XiEffect(NamedTuple):
-    """How much ξ matters to an algorithm on a system."""
+def xi_effects(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return how much ξ matters to each learner on each system.
 
-    means: pd.Series  # the mean reward at each ξ
-    spread: float  # their standard deviation
-    chance: float  # what it would be about if ξ made no difference: the typical standard error of one of them
-    p: float  # of a Kruskal-Wallis test of the agents at all ξ
-
-
-def xi_effect_of(group: pd.DataFrame) -> XiEffect:
-    """Return how much ξ matters to the agents of one algorithm on one system."""
-    by_xi = group.groupby("xi").rewards
-    means, errors = by_xi.mean(), by_xi.std(ddof=0) / np.sqrt(by_xi.size())
-    several = len(means) > 1 and group.rewards.nunique() > 1
-    p = float(stats.kruskal(*(rewards for _, rewards in by_xi)).pvalue) if several else float("nan")
-    return XiEffect(means, float(means.std(ddof=0)), float(errors.median()), p)
-
-
-def xi_effects(frame: pd.DataFrame) -> dict[tuple[str, str], tuple[XiEffect, float]]:
-    """Return how much ξ matters to each learner on each system, and the p with Holm's correction over all of them."""
-    effects = {key: xi_effect_of(group) for key, group in xi_groups(frame)}
-    corrected = holm([effect.p for effect in effects.values()])
-    return dict(zip(effects, zip(effects.values(), corrected, strict=True), strict=True))
+    `spread` is the standard deviation of the mean rewards over ξ, `chance` what that would be about if ξ made no
+    difference: the typical standard error of one of them.  `p` is of a Kruskal-Wallis test of the agents at all ξ, and
+    `p_holm` corrected over all cases.
+    """
+    rows = []
+    for (system, algorithm), group in frame[frame.algorithm != "Random"].groupby(["system", "algorithm"], sort=False):
+        by_xi = group.groupby("xi").rewards
+        means, errors = by_xi.mean(), by_xi.std(ddof=0) / np.sqrt(by_xi.size())
+        several = len(means) > 1 and group.rewards.nunique() > 1
+        rows.append(
+            {"system": system, "algorithm": algorithm, "mean": means.mean(), "best": means.max(), "xi": means.idxmax()}
+            | {"spread": means.std(ddof=0), "chance": errors.median()}
+            | {"p": stats.kruskal(*(rewards for _, rewards in by_xi)).pvalue if several else np.nan}
+        )
+    found = pd.DataFrame(rows)
+    return found.assign(p_holm=holm(found.p.tolist()))
 
 
 def xi_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return how much ξ matters: how far an algorithm's means lie apart over ξ, beside what chance alone would give."""
-    rows = []
-    for (system, algorithm), (effect, corrected) in xi_effects(frame).items():
-        best = effect.means.idxmax()
-        rows.append(
-            {
-                "system": title(system),
-                "algorithm": algorithm,
-                "mean reward": number(effect.means.mean(), 1),
-                "spread over ξ": number(effect.spread, 1),
-                "expected by chance": number(effect.chance, 1),
-                "p": small(effect.p),
-                "p (Holm)": small(corrected),
-                "best ξ": f"{best:g}",
-                "reward at best ξ": number(effect.means[best], 1),
-            }
-        )
-    return Table(pd.DataFrame(rows), caption, name)
-
-
-def xi_groups(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """Return the learners' agents by system and algorithm, systems first, in the order of all figures."""
-    learners = frame[frame.algorithm != "Random"]
-    return [
-        ((system, algorithm), learners[(learners.system == system) & (learners.algorithm == algorithm)])
-        for system in dict.fromkeys(learners.system)
-        for algorithm in present(learners)
+    rows = [
+        {
+            "system": title(case.system),
+            "algorithm": case.algorithm,
+            "mean reward": number(case.mean, 1),
+            "spread over ξ": number(case.spread, 1),
+            "expected by chance": number(case.chance, 1),
+            "p": small(case.p),
+            "p (Holm)": small(case.p_holm),
+            "best ξ": f"{case.xi:g}",
+            "reward at best ξ": number(case.best, 1),
+        }
+        for case in xi_effects(frame).itertuples()
     ]
+    return Table(pd.DataFrame(rows), caption, name)
 
 
 def parameter_table(study: str, caption: str, name: str) -> Table:
