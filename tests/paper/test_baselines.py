@@ -152,7 +152,7 @@ def test_extra_trees_learn_a_step():
 @pytest.mark.parametrize("name", ["Tiles, replayed", "Random linear"])
 def test_evaluating_does_not_disturb_learning(name):
     made, settings = BASELINES[name]
-    often, once = (made("MountainCar-v0", 3, **settings) for _ in range(2))
+    often, once = (made("CartPole-v0", 3, **settings) for _ in range(2))
     for _ in range(4):
         often.learn(250)
         often.evaluate(2, 0)

@@ -81,7 +81,7 @@ import sys, warnings
 from spaql.paper.runs.runner import run_grid
 
 def grid(seed):
-    run_grid(["SPAQL", "SPAQL-R"], ["tests.core.test_own_problem:limited"], [1], agents=2, iterations=2, evaluations=2,
+    run_grid(["SPAQL", "Random"], ["tests.core.test_own_problem:limited"], [1], agents=2, iterations=2, evaluations=2,
              seed=seed, fresh=2, bounds=[(290, 295)], workers=2, progress_bar=False)
 
 if __name__ == "__main__":

@@ -292,7 +292,7 @@ def child_jobs():
     return make_jobs(["SPAQL"], ["Pendulum-v1"], [4], 12, 300, 20, fresh=50)
 
 
-MOMENTS = (2, 5, 8)  # agents stored when the process is killed
+MOMENTS = (3, 8)  # agents stored when the process is killed
 
 
 @posix
