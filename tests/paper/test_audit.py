@@ -17,7 +17,7 @@ from spaql.paper.audit.groups import (
     make_group,
     select,
 )
-from spaql.paper.audit.measures import first_crossing
+from spaql.paper.audit.measures import crossing
 from spaql.paper.figures import audit as figures
 from spaql.paper.labels import STYLES
 from spaql.paper.runs.job import Job, Record
@@ -335,7 +335,7 @@ def test_the_sentences_about_trpos_start_follow_from_the_stored_results(groups):
     assert trpo.batches[np.argmax(trpo.curves.mean(axis=0) >= claims["pendulum-rewards-spaql"].paper)] > 400
     for name in ("trpo-pendulum-overtakes-spaql", "trpo-pendulum-overtakes-ts"):
         (spaql,) = select(groups, claims[name].other)
-        found = first_crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
+        found = crossing(groups["trpo", "Pendulum-v1", "TRPO tuned", 0.0], spaql)
         low, high = claims[name].range
         assert low <= found.low <= found.high <= high
 
@@ -351,7 +351,7 @@ def test_the_sentences_about_where_trpos_rewards_stand_follow_from_the_stored_re
         later = trpo._replace(batches=batches, more={**trpo.more, "early": early})
         for name in ("SPAQL", "SPAQL-TS"):
             group = groups["long", system, name, xis[name]]
-            assert first_crossing(later, group).mean - first_crossing(trpo, group).mean in (20, 40)
+            assert crossing(later, group).mean - crossing(trpo, group).mean in (20, 40)
             leads.append(round(comparison.early_lead(group, trpo).mean))
     assert leads[2:] == [17, 28]
 
@@ -396,9 +396,9 @@ def test_the_bias_shrinks_with_the_number_of_rollouts(stored):
 def test_a_crossing_is_looked_for_where_both_curves_are():
     late = Group(*(np.zeros(2),) * 3, curves=np.array([[0.0, 5.0, 9.0]] * 2), batches=np.array([20.0, 40.0, 60.0]))
     early = Group(*(np.zeros(2),) * 3, curves=np.full((2, 50), 4.0), batches=np.arange(1.0, 51.0))
-    assert first_crossing(late, early).mean == 40.0
+    assert crossing(late, early).mean == 40.0
     shorter = early._replace(curves=early.curves[:, :30], batches=early.batches[:30])
-    assert first_crossing(late, shorter).mean == np.inf
+    assert crossing(late, shorter).mean == np.inf
     shortest = early._replace(curves=early.curves[:, :10], batches=early.batches[:10])
-    assert first_crossing(late, shortest) == (np.inf, np.inf, np.inf)
+    assert crossing(late, shortest) == (np.inf, np.inf, np.inf)
     assert list(comparison.crossings([]).columns)[:2] == ["system", "baseline"]

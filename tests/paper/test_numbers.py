@@ -2,7 +2,7 @@
 
 import pytest
 
-from spaql.paper.book import links, numbers, pages
+from spaql.paper.book import links, numbers
 
 
 @pytest.mark.parametrize("path", list(numbers.tagged_files()), ids=lambda path: path.name)
@@ -48,14 +48,4 @@ def test_a_whole_number_with_its_interval_belongs_to_a_tag(text):
     ],
 )
 def test_a_clone_names_the_address_that_it_came_from_if_anybody_can_open_it(remote, address):
-    found = links.public_address(remote)
-    assert found == address
-    cloned, elsewhere = pages.clone_text(found), pages.elsewhere_text(found)
-    if address:
-        assert f"git clone {address} spaql" in cloned
-        assert f"git clone --depth 1 {address} companion" in elsewhere
-        assert ("mybinder.org" in elsewhere) == ("github.com" in address)
-    else:
-        assert "your clone" in cloned
-        assert "your clone" in elsewhere
-        assert "http" not in cloned + elsewhere
+    assert links.public_address(remote) == address

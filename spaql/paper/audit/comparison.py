@@ -8,7 +8,7 @@ import pandas as pd
 
 from spaql.paper.audit.ablation import RULE_NAMES
 from spaql.paper.audit.groups import KEPT_BEST, Group, make_group
-from spaql.paper.audit.measures import first_crossing, lasting_crossing
+from spaql.paper.audit.measures import crossing
 from spaql.paper.frames import by_system, histories
 from spaql.paper.runs import provenance
 from spaql.paper.runs.job import Record
@@ -39,8 +39,8 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
     rows = [
         {"system": system, "baseline": baseline, "algorithm": algorithm, "rules": rules}
         | spell("lead", early_lead(group, other))
-        | spell("first", first_crossing(other, group))
-        | spell("batch", lasting_crossing(other, group))
+        | spell("first", crossing(other, group))
+        | spell("batch", crossing(other, group, lasting=True))
         for (system, algorithm, rules), group in groups.items()
         if algorithm in KEPT_BEST and rules in ("paper", "released")
         for (where, baseline, _), other in groups.items()

@@ -304,14 +304,9 @@ def measure_crossing(claim: Claim, groups: Mapping[Key, Group], column: str) -> 
     return Measured(percentile_interval(estimate, resampled), "bootstrap", (resampled_tails(resampled),))
 
 
-def first_crossing(one: Group, other: Group) -> Interval:
-    """Return the first batch after which one mean curve is not below another (infinite: none), by bootstrap."""
-    return percentile_interval(*crossing_batches(one, other, lasting=False))
-
-
-def lasting_crossing(one: Group, other: Group) -> Interval:
-    """Return the batch from which on one mean curve stays not below another (infinite: none), by bootstrap."""
-    return percentile_interval(*crossing_batches(one, other, lasting=True))
+def crossing(one: Group, other: Group, lasting: bool = False) -> Interval:
+    """Return the first batch after which one mean curve is not below another, or stays so (infinite: none)."""
+    return percentile_interval(*crossing_batches(one, other, lasting))
 
 
 def crossing_batches(one: Group, other: Group, lasting: bool) -> tuple[float, np.ndarray]:

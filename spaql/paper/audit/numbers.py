@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.paper.audit.claims import Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group
-from spaql.paper.audit.measures import first_crossing
+from spaql.paper.audit.measures import crossing
 from spaql.paper.statistics import bootstrap_weights
 from spaql.paper.studies import KINDS, LEARNERS, Reading
 
@@ -147,5 +147,5 @@ def log_half(variance: np.ndarray) -> np.ndarray:
 
 def log_crossing(trpo: Group, group: Group) -> tuple[float, float]:
     """Return the logarithm of the batch at which TRPO overtakes, or the last if it does not, and its standard error."""
-    batch, low, high = np.log(np.minimum(first_crossing(trpo, group), group.batches[-1]))
+    batch, low, high = np.log(np.minimum(crossing(trpo, group), group.batches[-1]))
     return float(batch), float(high - low) / (2 * 1.96)

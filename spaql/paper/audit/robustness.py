@@ -55,15 +55,7 @@ def run_network(
 
 
 def changed(system: str | gym.Env, mass: float = 1.0, length: float = 1.0) -> gym.Env:
-    """Return a system with another pole or pendulum.
-
-    Parameters
-    ----------
-    system
-        A Gymnasium id, or an environment, which is not changed itself.
-    mass, length
-        Factors on the mass and on the length of the pole (the cart stays the same) or of the pendulum.
-    """
+    """Return a system with a pole (the cart stays the same) or pendulum so many times as heavy and as long."""
     env = copy.deepcopy(make_env(system))
     mass, length = check_number("mass", mass, above=0.0), check_number("length", length, above=0.0)
     known = system_of(env)

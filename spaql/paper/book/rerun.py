@@ -159,17 +159,8 @@ def scale_parameters(path: Path, scale: str) -> dict[str, Any]:
 def run_notebook(name: str, given: dict[str, Any], scale: str = "paper", output: Path | None = None) -> Path:
     """Run a notebook with parameters that are checked first; say what differs from our stored run.
 
-    Parameters
-    ----------
-    name
-        A path, or the beginning of a notebook's name, as "02".
-    given
-        Parameters and their values.
-    scale
-        "paper", "quick" or "smoke": what is not given is set for that scale.
-    output
-        Where to write the executed notebook; a new file beside the book if not given.  It is replaced only when all
-        cells have run; otherwise what was done is beside it, as "-failed".
+    What is not given is set for the scale.  The output, a new file beside the book if not given, is replaced only when
+    all cells have run; otherwise what was done is beside it, as "-failed".
     """
     path = find_notebook(name)
     check_kernel(path)

@@ -1,7 +1,7 @@
 """Tables and sentences of the book: frames in, something a notebook and the book can both show out."""
 
 import spaql.paper.needed  # noqa: F401
-from spaql.paper.labels import between, number, p_value, spread
+from spaql.paper.labels import between, number, spread
 from spaql.paper.tables import audit, learned, readings
 from spaql.paper.tables.download import curves_frame, download, episodes_frame, nodes_frame, sizes_frame
 from spaql.paper.tables.results import (
@@ -26,7 +26,6 @@ __all__ = [
     "learned",
     "nodes_frame",
     "number",
-    "p_value",
     "readings",
     "results_table",
     "scale_note",
