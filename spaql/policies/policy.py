@@ -72,7 +72,8 @@ class Policy:
     def find(self, observations: ArrayLike) -> "pd.DataFrame":
         """Return one row per observation: its cell (a number that says no more), its depth, and the best ball's data.
 
-        The columns are `cell`, `depth`, `action` (the middle one, in its unit; of the first dimension), `q`, `visits`.
+        The columns are `cell`, `depth`, `action` (the middle one, in its unit), `q`, `visits`.  Of several actuators
+        `action` is the first one's, and each has a column with its name, `centre_NAME`.
         """
         pd = load("pandas", "paper")
 
@@ -82,8 +83,10 @@ class Policy:
         best = self._best[cells]
         centre = self._actions(self._intervals(deterministic=True))
         frame = {"cell": cells, "depth": self._depth[cells]}
-        frame["action"] = np.array(next(v for k, v in centre.items() if k.startswith("centre")))[best]
-        return pd.DataFrame(frame | {"q": self._q[best], "visits": self._visits[best]})
+        middle = {name: np.array(values)[best] for name, values in centre.items() if name.startswith("centre")}
+        frame["action"] = next(iter(middle.values()))
+        several = middle if len(middle) > 1 else {}
+        return pd.DataFrame(frame | {"q": self._q[best], "visits": self._visits[best]} | several)
 
     def _find(self, points: np.ndarray, cells: np.ndarray) -> None:
         """Write the leaf cell of each observation."""
@@ -128,7 +131,11 @@ class Policy:
         frame["cells"] = [len(group) for group in groups]
         result = pd.DataFrame(frame)
         units = {f"{name}_{end}": self.variables.asked_units[i] for i, name in names.items() for end in ("low", "high")}
-        result.attrs["units"] = units | dict.fromkeys(("low", "high", "centre"), self.variables.action_unit)
+        actions = zip(self.variables.actions, self.variables.action_units, strict=True)
+        for name, unit in actions:
+            ending = "" if len(self.variables.actions) == 1 else f"_{name}"
+            units |= dict.fromkeys((f"{end}{ending}" for end in ("low", "high", "centre")), unit)
+        result.attrs["units"] = units
         return result
 
     def tree(self, deterministic: bool = True) -> Tree:

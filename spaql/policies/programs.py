@@ -8,7 +8,7 @@ import datetime
 import importlib.metadata
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,8 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     unused = [f"    (void){variable};" for variable in names.observed if variable not in used]
     turn = "atan2f" if single else "atan2"
     turned = [f"    const {kind} {angle} = {turn}({sine}, {cosine});" for angle, cosine, sine in angles]
-    head = ["/* " + "\n * ".join(_head(tree, about)).replace("*/", "* /"), " */"]
+    places = [f"action[{i}], " for i in range(len(names.actions))] if several else [""]
+    head = ["/* " + "\n * ".join(_head(tree, about, places)).replace("*/", "* /"), " */"]
     head += ["#include <math.h>", ""] if angles else []
     return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *turned, *unused, *body, "}"]) + "\n"
 
@@ -129,7 +130,9 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     angles = _angles(tree)
     words = [*names.observed, *(angle for angle, _, _ in angles), *outputs, *({name} - set(outputs))]
     if used := [word for word in words if word.lower() in RESERVED]:
-        raise ValueError(f"{used[0]!r} is a word of Structured Text: give the variable another name")
+        raise ValueError(
+            f"{used[0]!r} is a word of Structured Text: give the variable another name (saved agents load with it)"
+        )
     if len({word.lower() for word in words}) < len(words):
         raise ValueError(f"Structured Text does not tell capitals from small letters: {', '.join(words)} must differ")
     kind = "INT" if names.box is None else "LREAL"
@@ -308,8 +311,11 @@ def _angles(tree: Tree) -> list[tuple[str, str, str]]:
     return [(names.asked[cosine], names.observed[cosine], names.observed[sine]) for cosine, sine in pairs]
 
 
-def _head(tree: Tree, about: str) -> list[str]:
-    """Return what a program says of itself: what it is, who made it and when, inputs, units, ranges and outputs."""
+def _head(tree: Tree, about: str, places: Sequence[str] = ()) -> list[str]:
+    """Return what a program says of itself: what it is, who made it and when, inputs, units, ranges and outputs.
+
+    `places` say where the numbers of an action are, if not in variables of their names.
+    """
     names = tree.variables
     version = importlib.metadata.version("spaql")
     date = datetime.date.today().isoformat()
@@ -321,8 +327,9 @@ def _head(tree: Tree, about: str) -> list[str]:
         lines.append(f"in   {name}{f' in {unit}' if unit else ''}: {reach}")
     if names.box is not None:
         ends = np.ravel(names.box.low).tolist(), np.ravel(names.box.high).tolist()
-        for name, unit, low, high in zip(names.actions, names.action_units, *ends, strict=True):
-            lines.append(f"out  {name}{f' in {unit}' if unit else ''}: {low:g} to {high:g}")
+        places = places or [""] * len(names.actions)
+        for place, name, unit, low, high in zip(places, names.actions, names.action_units, *ends, strict=True):
+            lines.append(f"out  {place}{name}{f' in {unit}' if unit else ''}: {low:g} to {high:g}")
         return lines
     if names.actions == (NUMBERED,):
         return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spaql import SPAQL, SPAQLTS
+from spaql import SPAQL, SPAQLR, SPAQLTS
 from spaql.hooks import snapshots
 from spaql.policies.play import trajectories
 
@@ -53,6 +53,18 @@ def test_a_slice_holds_the_other_variables_where_told(cartpole):
     points = np.stack((np.full(500, 1.0), speed[i], theta[j], np.full(500, -0.5)), axis=1)
     assert np.array_equal(field[i, j] > 0, cartpole.predict(points, deterministic=True)[0] == 1)
     assert speed[-1] > 299
+
+
+def test_each_of_several_actuators_has_a_map():
+    policy = SPAQLR("Tanks-v0", seed=0).learn(samples=2000).policy
+    for what, place in (("action", 0), ("pump_1", 0), ("pump_2", 1)):
+        figure = figures.policy_map(policy, "level_1", "level_2", what=what)
+        field = figure.axes[0].images[0].get_array()
+        across, up = figures.grid_points(np.linspace(0, 1, 481), np.linspace(0, 1, 481))
+        actions = policy.tree().predict(np.stack((across, up), axis=1))[0]
+        assert np.allclose(field.ravel(), actions[:, place])
+        assert figure.axes[1].get_ylabel() == f"pump_{place + 1} (m³/s)"
+    assert policy.table().attrs["units"]["centre_pump_2"] == "m³/s"
 
 
 @pytest.mark.parametrize("what", ["action", "q", "visits", "depth"])

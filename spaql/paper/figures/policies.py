@@ -32,7 +32,8 @@ from spaql.systems import Variable, system_of
 COLOURS = colormaps["cividis"]
 SIGNED = LinearSegmentedColormap.from_list("signed", ["#0b3c7d", "#7fb2e5", "#f4f4f4", "#fdb863", "#e66101"])
 
-QUANTITIES = {"action": "action", "q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
+# What maps show besides actions.
+OTHER = {"q": "Q of the best ball", "visits": "visits of the best ball", "depth": "splits"}
 
 
 def policy_map(
@@ -55,7 +56,8 @@ def policy_map(
     at
         The values of the others; if not given, those of the system's reference state, or zero if it has none.
     what
-        "action", "q", "visits", or "depth": how often the balls have been split.  Lines are the borders of the cells.
+        "action", "q", "visits", or "depth": how often the balls have been split.  Of several actuators "action" is the
+        first; the name of another shows that one.  Lines are the borders of the cells.
     limits
         (lowest, highest) of a variable, instead of where episodes usually are.
 
@@ -308,17 +310,20 @@ def draw_map(
     points: int = 480,
 ) -> None:
     """Draw a map with the meaning of its colours; `points` is its resolution."""
-    if what not in QUANTITIES:
-        raise ValueError(f"what must be one of {', '.join(QUANTITIES)}, not {what!r}")
+    known = ["action", *OTHER, *policy.variables.actions]
+    if what not in known:
+        raise ValueError(f"what must be one of {', '.join(known)}, not {what!r}")
     check_axes(policy, x, y, at or {})
     usual = {name: variable.ends for name, variable in variables(policy).items()} | dict(limits or {})
     ends = [np.linspace(*usual[name], points + 1) for name in (x, y)]
     across, up = grid_points(*ends)
     frame = policy.find(observations_at(policy, x, y, across, up, at or {}))
-    scale = colour_scale(policy, frame[what].to_numpy(), what)
+    column = next(name for name in (what, f"centre_{what}", "action") if name in frame)
+    values = frame[column].to_numpy(float)
+    scale = colour_scale(policy, values, what)
     colours = colours_of(policy, what)
     shown = ScalarMappable(scale, colours)
-    picture = frame[what].to_numpy(float).reshape(points, points)
+    picture = values.reshape(points, points)
     extent = (ends[0][0], ends[0][-1], ends[1][0], ends[1][-1])
     axes.imshow(picture, origin="lower", extent=extent, aspect="auto", cmap=colours, norm=scale,
                 interpolation="nearest")  # fmt: skip
@@ -337,29 +342,36 @@ def draw_map(
 
 def colours_of(policy: Policy, what: str) -> Colormap:
     """Return the colours of a quantity: of actions with both signs those with a neutral middle."""
-    lowest, highest = action_ends(policy)
-    return SIGNED if what == "action" and lowest < 0 < highest else COLOURS
+    if what in OTHER:
+        return COLOURS
+    lowest, highest = action_ends(policy, what)
+    return SIGNED if lowest < 0 < highest else COLOURS
 
 
-def action_ends(policy: Policy) -> tuple[float, float]:
+def place_of(policy: Policy, what: str) -> int:
+    """Return which number of an action is asked for: by its name, or the first."""
+    return policy.variables.actions.index(what) if what in policy.variables.actions else 0
+
+
+def action_ends(policy: Policy, what: str) -> tuple[float, float]:
     """Return the lowest and the highest action."""
-    names = policy.variables
+    names, place = policy.variables, place_of(policy, what)
     if names.box is None:
         return float(min(names.choices)), float(max(names.choices))
-    centre, half = names.space.action_centre[0], names.space.action_half[0]
+    centre, half = names.space.action_centre[place], names.space.action_half[place]
     return float(centre - half), float(centre + half)
 
 
 def colour_scale(policy: Policy, values: np.ndarray, what: str) -> Normalize:
     """Return where the colours of a quantity lie: the same for all maps of a system's actions."""
     names = policy.variables
-    if what == "action" and names.box is None:
+    if what not in OTHER and names.box is None:
         steps = np.array(names.choices)
         middles = (steps[1:] + steps[:-1]) / 2
         edges = np.concatenate(([steps[0] - 1], middles, [steps[-1] + 1]))
         return BoundaryNorm(edges, 256)
-    if what == "action":
-        lowest, highest = action_ends(policy)
+    if what not in OTHER:
+        lowest, highest = action_ends(policy, what)
         most = max(-lowest, highest)
         return Normalize(-most, most) if lowest < 0 < highest else Normalize(lowest, highest)
     if what == "visits":
@@ -372,9 +384,8 @@ def colour_scale(policy: Policy, values: np.ndarray, what: str) -> Normalize:
 
 def add_key(figure: FigureBase, axes: Any, policy: Policy, shown: ScalarMappable, what: str) -> None:
     """Say what the colours mean: a legend for a few actions, a bar for numbers."""
-    names = policy.variables
-    unit = f" ({names.action_unit})" if names.action_unit else ""
-    if what == "action" and names.box is None:
+    names, place = policy.variables, place_of(policy, what)
+    if what not in OTHER and names.box is None:
         patches = [
             Patch(facecolor=colour, edgecolor="black", label=signed(choice, names.action_unit).replace("-", "−"))
             for choice, colour in zip(names.choices, shown.to_rgba(np.array(names.choices)), strict=True)
@@ -382,7 +393,8 @@ def add_key(figure: FigureBase, axes: Any, policy: Policy, shown: ScalarMappable
         figure.legend(handles=patches, loc="outside upper center", ncols=5, fontsize=FONT, frameon=False)
         return
     bar = figure.colorbar(shown, ax=axes)
-    bar.set_label(f"{names.action}{unit}" if what == "action" else QUANTITIES[what], fontsize=FONT)
+    action = f"{names.actions[place]} {in_brackets(names.action_units[place])}".rstrip()
+    bar.set_label(OTHER.get(what, action), fontsize=FONT)
     bar.ax.tick_params(labelsize=FONT)
     if what == "depth" and isinstance(shown.norm, BoundaryNorm):
         edges = shown.norm.boundaries
