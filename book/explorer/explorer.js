@@ -236,7 +236,7 @@ const spaqlExplorer = (() => {
     .spaql pre { overflow: auto; max-height: 24rem; padding: 0.6rem; background: var(--soft); color: var(--ink);
       font-size: 0.85rem; line-height: 1.35; border: none; }
     .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
-    .spaql .key span.bar { flex: 1; height: 0.8rem; border: 1px solid var(--line); }
+    .spaql .key span.bar { flex: 1; min-width: 2rem; height: 0.8rem; border: 1px solid var(--line); }
     .spaql .score { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; min-height: 1.5em; }
     .spaql p.help { font-size: 0.9rem; margin: 0.3rem 0; }
     .spaql summary { cursor: pointer; min-height: 2.2rem; }

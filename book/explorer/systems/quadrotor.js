@@ -14,7 +14,7 @@
 
     push: ([x, y, theta, ...speeds], by) => [x, y, theta, speeds[0] + 0.3 * by, ...speeds.slice(1)],
 
-    words: (action) => ["both rotors off", "left rotor on", "right rotor on", "both rotors on"][action],
+    words: (action) => ["both off", "left on", "right on", "both on"][action],
     keys: { ArrowLeft: 2, ArrowUp: 3, ArrowRight: 1 }, // the right rotor alone tilts it to the left
     rest: 0,
 

@@ -31,6 +31,7 @@ from spaql.policies.settled import share_of, share_settled
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
 from spaql.spaces import PLAIN, Space, to_box
 from spaql.systems import (
+    System,
     compiled_world,
     episode_limit,
     make_env,
@@ -274,7 +275,7 @@ def describe_system(system: str) -> dict[str, Any]:
             for v in known.state
         ],
         "axes": [known.state[place].name for place in known.telling],
-        "actions": describe_actions(names),
+        "actions": describe_actions(known, names),
         "choices": list(names.choices),
         "steps": steps_of(system),
     }
@@ -315,15 +316,15 @@ def playground(systems: Iterable[str] = ("Pendulum-v1", "CartPole-v0")) -> str:
     )
 
 
-def describe_actions(names: Variables) -> list[dict[str, Any]]:
+def describe_actions(known: System, names: Variables) -> list[dict[str, Any]]:
     """Return what each number of an action is called, its unit, and the least and the greatest in it."""
     if names.box is None:
         ends = [(min(names.choices), max(names.choices))]
     else:
         ends = list(zip(names.box.low.ravel().tolist(), names.box.high.ravel().tolist(), strict=True))
     return [
-        {"name": name, "unit": unit, "ends": list(pair)}
-        for name, unit, pair in zip(names.actions, names.action_units, ends, strict=True)
+        {"name": variable.name, "unit": unit, "ends": list(pair)}
+        for variable, unit, pair in zip(known.actions, names.action_units, ends, strict=True)
     ]
 
 
