@@ -1,7 +1,7 @@
 """Cells of states in flat arrays: a binary tree whose leaves hold an estimate for each action.
 
 A leaf c, a *cell*, is a box of the standard space with an estimate Q(c, a) for each of a fixed set of actions, and a
-slope b(c) that all of them share.  With z(x) in [-1, 1]^d the place of a state among those visited in its cell,
+slope b(c) that all of them share.  With z(x) in [-1, 1]^d the place of a state in its cell's box,
 
     Q(x, a) = Q(c, a) + b(c)·z(x).
 
@@ -15,7 +15,7 @@ import numpy as np
 from spaql.compiling import entry, inlined
 
 NONE = -1  # no node
-NARROWEST = 2.0**-20  # what is visited of a cell must be wider than this for it to be cut
+NARROWEST = 2.0**-20  # a cell must be wider than this share of all states seen for it to be cut
 
 
 class Bisection(NamedTuple):
@@ -31,17 +31,15 @@ class Bisection(NamedTuple):
     q: np.ndarray  # Q(c, a), one row per node
     best: np.ndarray  # argmax Q(c, a), the first of equals
     slope: np.ndarray  # b(c)
-    low: np.ndarray  # corners of the box in which z(x) is measured: what was visited of the cell before its last cut,
-    # or, where cells are halved, the cell itself
-    high: np.ndarray
+    low: np.ndarray  # corners of the box in which z(x) is measured: the cell, as far as states had been seen when it
+    high: np.ndarray  # was made
     visits: np.ndarray  # by action
-    least: np.ndarray  # corners of what is visited of the cell
-    most: np.ndarray
     nodes: np.ndarray  # one number
+    seen: np.ndarray  # corners of the box of all states seen so far
     actions: np.ndarray  # the actions to choose from, in the standard space, one row per action
 
 
-ROWS = Bisection._fields[:-2]  # the arrays that have a row for each node
+ROWS = Bisection._fields[:-3]  # the arrays that have a row for each node
 
 
 def first_cell(reach: np.ndarray, actions: np.ndarray, q: float) -> Bisection:
@@ -58,9 +56,8 @@ def first_cell(reach: np.ndarray, actions: np.ndarray, q: float) -> Bisection:
         low=-reach.reshape(box),
         high=reach.reshape(box),
         visits=np.zeros((1, count), np.int64),
-        least=np.full(box, np.inf),
-        most=np.full(box, -np.inf),
         nodes=np.ones(1, np.int64),
+        seen=np.stack((np.full(len(reach), np.inf), np.full(len(reach), -np.inf))),
         actions=actions,
     )
 
@@ -71,7 +68,7 @@ def with_nodes(tree: Bisection, rows: int) -> Bisection:
     copied = {name: np.zeros((rows, *getattr(tree, name).shape[1:]), getattr(tree, name).dtype) for name in ROWS}
     for name, array in copied.items():
         array[:used] = getattr(tree, name)[:used]
-    return Bisection(**copied, nodes=tree.nodes.copy(), actions=tree.actions)
+    return Bisection(**copied, nodes=tree.nodes.copy(), seen=tree.seen.copy(), actions=tree.actions)
 
 
 def copy(tree: Bisection) -> Bisection:
@@ -127,9 +124,23 @@ def first_best(q, cell):
 
 
 @entry
-def cut(tree, cell, across, border, halving):
-    """Cut a leaf in two, which inherit its estimates, its slope and its visits; there must be room for them."""
+def box_around(tree, states, at):
+    """Corners of the leaf that holds a state, as far as states were seen."""
+    box = tree.seen.copy()
+    node = 0
+    while tree.child[node] > NONE:
+        i = tree.axis[node]
+        upper = states[at, i] >= tree.border[node]
+        box[0 if upper else 1, i] = tree.border[node]
+        node = tree.child[node] + upper
+    return box
+
+
+@entry
+def cut(tree, cell, box, across):
+    """Halve a leaf's box; both halves inherit its estimates, its slope and its visits.  There must be room for them."""
     first = tree.nodes[0]
+    border = (box[0, across] + box[1, across]) / 2.0
     tree.nodes[0] += 2
     tree.child[cell], tree.axis[cell], tree.border[cell] = first, across, border
     for half in range(first, first + 2):
@@ -137,15 +148,12 @@ def cut(tree, cell, across, border, halving):
         tree.depth[half] = tree.depth[cell] + 1
         shift = 0.0
         for i in range(tree.low.shape[1]):
-            low, high = (
-                (tree.low[cell, i], tree.high[cell, i]) if halving else (tree.least[cell, i], tree.most[cell, i])
-            )
+            low, high = box[0, i], box[1, i]
             if i == across and half == first:
                 high = border
             elif i == across:
                 low = border
             tree.low[half, i], tree.high[half, i] = low, high
-            tree.least[half, i], tree.most[half, i] = np.inf, -np.inf
             # The plane stays where it is, and is seen from the middle of another box.
             width = tree.high[cell, i] - tree.low[cell, i]
             tree.slope[half, i] = 0.0
@@ -159,10 +167,11 @@ def cut(tree, cell, across, border, halving):
 
 
 @inlined
-def widest(low, high, cell):
-    """Across which axis a cell's box, or what is visited of it, is widest; no axis if it is a point."""
-    across, width = NONE, NARROWEST
-    for i in range(low.shape[1]):
-        if high[cell, i] - low[cell, i] > width:
-            across, width = i, high[cell, i] - low[cell, i]
+def widest(box, seen):
+    """Across which axis a box is widest, as a share of all states seen; no axis if it is a point."""
+    across, most = NONE, NARROWEST
+    for i in range(box.shape[1]):
+        width = box[1, i] - box[0, i]
+        if width > most * (seen[1, i] - seen[0, i]):
+            across, most = i, width / (seen[1, i] - seen[0, i])
     return across

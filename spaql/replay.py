@@ -1,8 +1,8 @@
 """SPAQL-R: one partition of the states that learns from every step many times, by replay of what it has met.
 
 The partition is a tree of cells (see `spaql.bisection`), each with an estimate Q(c, a) for every action and a slope
-b(c).  A cell that has had `visits` visits is cut in two, across the axis along which they spread most, in the middle of
-their spread.
+b(c).  A cell that has had `visits` visits is halved across the axis along which it is widest, as a share of all states
+seen so far; what no state has reached yet is no part of its width.
 
 A *transition* is (x, a, r, y), a state, the action taken there, the reward and the next state; the memory keeps the
 last of them.  Learning from transition t follows its episode for m steps, as long as each next action is the one now
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.bisection import Bisection, cut, first_best, leaf_below, leaves_of, place, rise, widest
+from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, leaves_of, place, rise, widest
 from spaql.compiling import borrowed, either, entry, inlined
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
@@ -141,23 +141,22 @@ def remember(memory, x, a, reward, y, end, cell):
 def count_visit(tree, replayer, x, cell, a):
     """Count a visit to a leaf, which is cut when it has had enough of its own.
 
-    Cells inherit their visits.  By SPAQL's rule a cell of radius 2^-n has 4^n, and is halved across its widest side.
+    Cells inherit their visits.  By SPAQL's rule a cell of radius 2^-n has 4^n, and all of the space counts as seen.
     """
     tree.visits[cell, a] += 1
-    axes, visits, depth = 0, 0, tree.depth[cell]
+    axes, visits, depth, halving = 0, 0, tree.depth[cell], replayer.visits == 0
     for i in range(x.shape[1]):
-        tree.least[cell, i] = min(tree.least[cell, i], x[0, i])
-        tree.most[cell, i] = max(tree.most[cell, i], x[0, i])
+        tree.seen[0, i] = tree.low[0, i] if halving else min(tree.seen[0, i], x[0, i])
+        tree.seen[1, i] = tree.high[0, i] if halving else max(tree.seen[1, i], x[0, i])
         axes += tree.high[0, i] > 0.0
     for b in range(tree.visits.shape[1]):
         visits += tree.visits[cell, b]
-    halving = replayer.visits == 0
     if visits < (4.0 ** (depth / axes) if halving else replayer.visits * (depth + 1)):
         return
-    low, high = (tree.low, tree.high) if halving else (tree.least, tree.most)
-    across = widest(low, high, cell)
+    box = box_around(tree, x, 0)
+    across = widest(box, tree.seen)
     if across >= 0:
-        cut(tree, cell, across, (low[cell, across] + high[cell, across]) / 2.0, halving)
+        cut(tree, cell, box, across)
 
 
 @entry

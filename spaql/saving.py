@@ -20,11 +20,12 @@ from spaql.rules import HISTORY, SPAQL_R, STATUS, Learner, evaluates_first, keep
 from spaql.state import State
 
 FORMAT, VERSION = "saved agent", 1
+FORMER = ("least", "most")  # of partitions of the SPAQL-R before this one
 RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 ARRAYS = {
     *("status", "history", "memory_taken", "memory_rewards"),
-    *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *ROWS)),
+    *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *ROWS, "seen", *FORMER)),
     *(f"memory_{name}" for name in KEPT),
 }
 HEADER = {"algorithm", "env_id", "parameters", "rules", "seed", "env_seed", "streams"}
@@ -51,7 +52,7 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     found = str(header["algorithm"])[:40]
     if found != algorithm:
         raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
-    if algorithm == "SPAQLR" and "trainee_balls" in arrays:
+    if algorithm == "SPAQLR" and arrays.keys() & {"trainee_balls", "trainee_least"}:
         raise ValueError(f"{path} holds an agent of the SPAQL-R before this one, whose partition was another: "
                          "train it again, SPAQLR(...).learn(samples=...), and save it")  # fmt: skip
     return header, arrays
@@ -59,7 +60,7 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
 
 def partition_arrays(partition: Partition | Bisection, name: str) -> dict[str, np.ndarray]:
     """Return what a file keeps of a partition."""
-    fields = ROWS if isinstance(partition, Bisection) else STORED
+    fields = (*ROWS, "seen") if isinstance(partition, Bisection) else STORED
     return {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in fields}
 
 
@@ -148,7 +149,10 @@ def read_tree(arrays: dict, name: str, like: Bisection) -> Bisection:
         found[field] = check_array(arrays, f"{name}_{field}", expected.dtype, nodes)
         if found[field].shape[1:] != expected.shape[1:]:
             raise ValueError(f"its {name} partition belongs to another environment")
-    tree = Bisection(**found, nodes=np.array([nodes]), actions=like.actions)
+    seen = check_array(arrays, f"{name}_seen", like.seen.dtype, len(like.seen))
+    if seen.shape != like.seen.shape:
+        raise ValueError(f"its {name} partition belongs to another environment")
+    tree = Bisection(**found, nodes=np.array([nodes]), seen=seen, actions=like.actions)
     cells = np.flatnonzero(tree.child != NONE)
     children = tree.child[cells]
     # Each cut has added two nodes, after those that were there.
@@ -162,8 +166,8 @@ def read_tree(arrays: dict, name: str, like: Bisection) -> Bisection:
     sound = np.isfinite(tree.q).all() and np.isfinite(tree.slope).all() and np.all(np.abs(tree.border) <= 1.0)
     sound = sound and np.all((tree.low >= -1.0) & (tree.low <= tree.high) & (tree.high <= 1.0))
     sound = sound and np.all((tree.visits >= 0) & (tree.visits <= MOST_VISITS))
-    empty = np.isposinf(tree.least) & np.isneginf(tree.most)
-    sound = sound and np.all(empty | ((tree.least >= -1.0) & (tree.least <= tree.most) & (tree.most <= 1.0)))
+    none = np.array_equal(seen, like.seen) and nodes == 1
+    sound = sound and bool(none or np.all((seen[0] >= -1.0) & (seen[0] <= seen[1]) & (seen[1] <= 1.0)))
     if not sound:
         raise ValueError(f"its {name} partition has estimates, visits or boxes that no learning gives")
     if not np.array_equal(tree.q.argmax(axis=1), tree.best):  # the first of equals

@@ -3,14 +3,14 @@
 // The physics are those of systems/.
 
 const spaqlReplay = (() => {
-  const NARROWEST = 2 ** -20; // what is visited of a cell must be wider than this for it to be cut
+  const NARROWEST = 2 ** -20; // a cell must be wider than this share of all states seen for it to be cut
   const [GOES_ON, CUT_OFF, TERMINAL] = [0, 1, 2]; // how an episode stands after a transition
 
   // -------------------------------------------------------------------------------------------------------------------
   // Cells of states: a binary tree whose leaves hold an estimate for each action, and a slope that all of them share
 
   const newCell = (depth, low, high, q, slope, visits) => ({ depth, low, high, q, slope, visits, best: firstBest(q),
-    halves: null, axis: 0, border: 0, least: low.map(() => Infinity), most: low.map(() => -Infinity) });
+    halves: null, axis: 0, border: 0 });
 
   // The leaf that holds a state, looked for below a cell that holds it; a state on a border belongs to the upper half.
   function leafBelow(cell, x) {
@@ -19,7 +19,7 @@ const spaqlReplay = (() => {
     return found;
   }
 
-  // Where a state is among those visited in its cell, from -1 to 1 along an axis.
+  // Where a state is in its cell's box, from -1 to 1 along an axis.
   function place({ low, high }, x, i) {
     const width = high[i] - low[i];
     return width <= 0 ? 0 : Math.min(1, Math.max(-1, (2 * x[i] - low[i] - high[i]) / width));
@@ -33,13 +33,14 @@ const spaqlReplay = (() => {
     return best;
   }
 
-  // Cut a leaf in two, which inherit its estimates, its slope and its visits.
-  function cut(cell, across, border) {
+  // Halve a leaf's box; both halves inherit its estimates, its slope and its visits.
+  function cut(cell, box, across) {
+    const border = (box[0][across] + box[1][across]) / 2;
     cell.axis = across;
     cell.border = border;
     cell.halves = [0, 1].map((half) => {
-      const low = cell.least.map((end, i) => (i === across && half === 1 ? border : end));
-      const high = cell.most.map((end, i) => (i === across && half === 0 ? border : end));
+      const low = box[0].map((end, i) => (i === across && half === 1 ? border : end));
+      const high = box[1].map((end, i) => (i === across && half === 0 ? border : end));
       // The plane stays where it is, and is seen from the middle of another box.
       let shift = 0;
       const slope = low.map((end, i) => {
@@ -60,8 +61,9 @@ const spaqlReplay = (() => {
     const { gamma, alpha, epsilon, decay, replays, visits, steps, reach, memory: size, actions, initial, sine, bounds,
       slopes } = system.replay;
     const H = system.steps;
-    const seen = sine.map((place) => (place === -2 ? 0 : 1)); // a sine says nothing beside its angle
-    const root = newCell(0, seen.map((end) => -end), [...seen], actions.map(() => initial), seen.map(() => 0),
+    const most = sine.map((place) => (place === -2 ? 0 : 1)); // a sine says nothing beside its angle
+    const seen = [most.map(() => Infinity), most.map(() => -Infinity)]; // corners of the box of all states seen so far
+    const root = newCell(0, most.map((end) => -end), most, actions.map(() => initial), most.map(() => 0),
       actions.map(() => 0));
     const memory = [];
     const met = [0, 0]; // the lowest and the highest reward so far, and zero
@@ -82,20 +84,31 @@ const spaqlReplay = (() => {
     const leaf = (x) => leafBelow(root, x);
     agent.locate = (state) => leaf(standard(physics.observe(state)));
 
-    // Count a visit to a leaf, which is cut across its widest side when it has had enough.
+    // Corners of the leaf that holds a state, as far as states were seen.
+    function boxAround(x) {
+      const box = seen.map((corner) => [...corner]);
+      for (let cell = root; cell.halves; cell = cell.halves[x[cell.axis] >= cell.border ? 1 : 0]) {
+        box[x[cell.axis] >= cell.border ? 0 : 1][cell.axis] = cell.border;
+      }
+      return box;
+    }
+
+    // Count a visit to a leaf, which is halved across its widest side when it has had enough.
     function countVisit(cell, x, a) {
       cell.visits[a] += 1;
       x.forEach((value, i) => {
-        cell.least[i] = Math.min(cell.least[i], value);
-        cell.most[i] = Math.max(cell.most[i], value);
+        seen[0][i] = Math.min(seen[0][i], value);
+        seen[1][i] = Math.max(seen[1][i], value);
       });
       if (cell.visits.reduce((sum, count) => sum + count, 0) < visits * (cell.depth + 1)) return;
-      let [across, width] = [-1, NARROWEST];
+      const box = boxAround(x);
+      let [across, share] = [-1, NARROWEST];
       x.forEach((_, i) => {
-        if (cell.most[i] - cell.least[i] > width) [across, width] = [i, cell.most[i] - cell.least[i]];
+        const [width, whole] = [box[1][i] - box[0][i], seen[1][i] - seen[0][i]];
+        if (width > share * whole) [across, share] = [i, width / whole];
       });
       if (across < 0) return;
-      cut(cell, across, (cell.least[across] + cell.most[across]) / 2);
+      cut(cell, box, across);
       agent.best.arms += actions.length;
     }
 
