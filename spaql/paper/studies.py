@@ -528,7 +528,7 @@ NO_CHANGE = {
 
 @declare("repaired", "SPAQL-R", {"agents": 10, "iterations": 40}, TINY | {"iterations": 3})
 def repaired_runs(
-    agents: int = 50, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
+    agents: int = 100, iterations: int = 100, evaluations: int = 100, seed: int = SEED, fresh: int = FRESH
 ) -> list[Job]:
     """Return the agents of SPAQL-R."""
     return make_jobs(["SPAQL-R"], BOTH, [0], agents, iterations, evaluations, seed, fresh=fresh)
@@ -601,11 +601,12 @@ def other_xi_runs(
 @declare(
     "systems",
     "other systems",
-    {"agents": 5, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 40},
-    SMOKE | {"trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 8, "looks": 5},
+    {"agents": 5, "repaired_agents": 5, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 40},
+    SMOKE | {"repaired_agents": 2, "trpo_agents": 0, "trpo_tuned_agents": 0, "iterations": 8, "looks": 5},
 )
 def other_runs(
     agents: int = 20,
+    repaired_agents: int = 100,  # of SPAQL-R
     iterations: int = 100,  # samples of training, in thousands
     evaluations: int = 20,  # N
     looks: int = 20,  # fresh episodes at each look at a policy on the way (see `Job.looks`)
@@ -624,7 +625,7 @@ def other_runs(
         jobs += some("Random", system, agents, 1, evaluations, seed, fresh=fresh)
         for name, xi in OTHER_XI[system].items():
             jobs += some(name, system, agents, iterations, evaluations, seed, xi=xi, fresh=fresh, looks=looks)
-        jobs += some("SPAQL-R", system, agents, iterations, looks, seed, fresh=fresh)
+        jobs += some("SPAQL-R", system, repaired_agents, iterations, looks, seed, fresh=fresh)
         # Of TRPO tuned rl-baselines3-zoo has 100 thousand samples, or 50, which are no whole number of its batches.
         baselines = {"TRPO": (trpo_agents, iterations), "TRPO tuned": (trpo_tuned_agents, 104 * iterations // 100)}
         for name, (several, thousands) in baselines.items():

@@ -5,10 +5,12 @@ The rule, fixed before the first trial: settings of each algorithm are drawn at 
 (best - worst), cut to [0, 1], over systems and checkpoints; the highest score is chosen, the first of equals.  (Of the
 replayed algorithms and of SPAQL-R 48 trials were planned, as of Sarsa(λ); since they took too long, their number was
 cut to 20: after the third, and after the ninth of SPAQL-R.  Fitted Q iteration takes minutes per agent, and has
-settings like those of its paper without a search.)
+settings like those of its paper without a search.)  The two best settings of SPAQL-R differed by 0.003, so both were
+tried again on another seed with more agents, and the higher score was chosen.
 
 What SPAQL-R is, besides its settings, was decided before: by looking at prototypes on the systems that are compared,
-three agents each, with seeds that no table has.
+three agents each, with seeds that no table has.  How its cells are cut was decided later, among nine prototypes, by the
+score above with six agents and other seeds: the rule before had 0.75 and 0.76, the present one 0.80 and 0.80.
 
 `python -m spaql.paper.baselines.search` searches, and keeps every trial; it goes on where it was interrupted.
 """
@@ -54,6 +56,8 @@ RELATIVES = {  # MountainCarContinuous has none: what is earned there is earned 
 CHECKPOINTS = (5_000, 10_000, 20_000, 40_000, 100_000)  # samples
 EPISODES = 20  # at each of them
 SEED = 4040  # no table's
+AGAIN = {"SPAQL-R": 2}  # the best trials that are tried again, with `MORE` agents each
+MORE = 12
 
 REPLAYED: dict[str, tuple] = {
     "alpha": (0.05, 0.1, 0.2, 0.5),
@@ -100,19 +104,21 @@ def draw_settings(algorithm: str) -> list[dict[str, Any]]:
     return found
 
 
-def try_settings(algorithm: str, settings: dict[str, Any]) -> dict[str, Any]:
+def try_settings(
+    algorithm: str, settings: dict[str, Any], agents: int = AGENTS, seed: int = SEED
+) -> dict[str, list[float]]:
     """Return what agents with these settings earn at each checkpoint, by the name of the tuning system."""
     returns = {}
     for name, relative in RELATIVES.items():
         each = []
-        for agent in range(AGENTS):
+        for agent in range(agents):
             kind = SPAQLR if algorithm == "SPAQL-R" else BASELINES[algorithm][0]
-            learner = kind(relative.make(), seed=np.random.SeedSequence([SEED, agent]), **settings)
+            learner = kind(relative.make(), seed=np.random.SeedSequence([seed, agent]), **settings)
             means, taken = [], 0
             for samples in CHECKPOINTS:
                 learner.learn(samples=samples - taken)
                 taken = samples
-                means.append(learner.evaluate(EPISODES, np.random.SeedSequence([SEED, agent, samples])).mean())
+                means.append(learner.evaluate(EPISODES, np.random.SeedSequence([seed, agent, samples])).mean())
             each.append(means)
         returns[name] = np.mean(each, axis=0).round(2).tolist()
     return returns
@@ -130,7 +136,8 @@ def score(returns: dict[str, list[float]]) -> float:
 def chosen(trials: list[dict[str, Any]], algorithm: str) -> dict[str, Any]:
     """Return the settings that the rule chooses among the trials of an algorithm."""
     own = [trial for trial in trials if trial["algorithm"] == algorithm]
-    return max(own, key=lambda trial: score(trial["returns"]))["settings"]
+    last = "again" if algorithm in AGAIN else "returns"
+    return max((trial for trial in own if last in trial), key=lambda trial: score(trial[last]))["settings"]
 
 
 def load_trials() -> list[dict[str, Any]]:
@@ -141,17 +148,27 @@ def load_trials() -> list[dict[str, Any]]:
 
 def search() -> None:
     """Try what has not been tried yet."""
-    path, trials = provenance.default_store() / "textbook" / "search.json", load_trials()
+    trials = load_trials()
     for algorithm in LISTS:
         for settings in draw_settings(algorithm):
-            if any(trial["algorithm"] == algorithm and trial["settings"] == settings for trial in trials):
-                continue
-            returns = try_settings(algorithm, settings)
-            trials.append({"algorithm": algorithm, "settings": settings, "returns": returns})
-            lines = ",\n".join(json.dumps(trial, ensure_ascii=False) for trial in trials)
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+            if not any(trial["algorithm"] == algorithm and trial["settings"] == settings for trial in trials):
+                returns = try_settings(algorithm, settings)
+                trials.append({"algorithm": algorithm, "settings": settings, "returns": returns})
+                write_trials(trials)
+        own = [trial for trial in trials if trial["algorithm"] == algorithm]
+        for trial in sorted(own, key=lambda trial: -score(trial["returns"]))[: AGAIN.get(algorithm, 0)]:
+            if "again" not in trial:
+                trial["again"] = try_settings(algorithm, trial["settings"], MORE, SEED + 1)
+                write_trials(trials)
         print(algorithm, chosen(trials, algorithm), flush=True)
+
+
+def write_trials(trials: list[dict[str, Any]]) -> None:
+    """Write every trial so far."""
+    path = provenance.default_store() / "textbook" / "search.json"
+    path.parent.mkdir(exist_ok=True)
+    lines = ",\n".join(json.dumps(trial, ensure_ascii=False) for trial in trials)
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
