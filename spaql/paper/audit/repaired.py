@@ -30,7 +30,7 @@ RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above 
     "SPAQL-R, rung 3": "discount",
     "SPAQL-R, rung 4": "first estimate 0",
     "SPAQL-R, rung 5": "constant learning rate",
-    "SPAQL-R, rung 6": "cells cut where the visits spread",
+    "SPAQL-R, rung 6": "cells halved across one axis",
     "SPAQL-R, rung 7": "angles",
     "SPAQL-R, rung 8": "targets of several steps",
     "SPAQL-R, no slopes": "replay",

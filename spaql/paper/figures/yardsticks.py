@@ -9,23 +9,20 @@ from matplotlib.ticker import NullFormatter
 
 from spaql.paper.audit.repaired import AHEAD, at_samples
 from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
-from spaql.paper.labels import Style
+from spaql.paper.labels import STYLES, Style
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import samples_behind
 from spaql.paper.studies import SIX
 from spaql.systems import title
 
-LINES = {  # few styles: SPAQL-R stands out, what has a network is grey
+NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO", "TRPO tuned")}
+LINES = {
     AHEAD: Style("#5916ca", "-", ""),
     "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),
     "Grid, replayed": Style("#d55e00", (0, (1, 1)), ""),
     "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), ""),
     "Fitted Q": Style("#007a55", (0, (2, 1)), ""),
-    "SAC": Style("#888888", "-", ""),
-    "DQN": Style("#888888", (0, (5, 2)), ""),
-    "PPO": Style("#888888", (0, (1.5, 1.5)), ""),
-    "TRPO tuned": Style("#888888", (0, (6, 1.5, 1, 1.5)), ""),
-}
+} | NETWORKS
 LEVELS = {"Limit": (0, ()), "By hand": (0, (4, 3))}  # and how their lines are broken
 LEAST = {"Pendulum-v1": -1300, "MountainCar-v0": -205, "Acrobot-v1": -510, "MountainCarContinuous-v0": -45}
 
@@ -71,7 +68,7 @@ def six_panels(records: Iterable[Record], returns: pd.DataFrame) -> Figure:
             first, last = (pick(samples_behind(r)[place] for r in group) for pick, place in ((max, 0), (min, -1)))
             counts = np.geomspace(max(1000, first), last, 100).astype(int)
             mean = np.mean([at_samples(record, counts) for record in group], axis=0)
-            thick = 2.2 if algorithm == AHEAD else 1.4 if len(group) > 2 else 0.7  # one or two agents are a hint
+            thick = 2.4 if algorithm == AHEAD else 0.9 if algorithm in NETWORKS else 1.5
             axes.plot(counts, mean, color=style.colour, linestyle=style.line, linewidth=thick, label=algorithm)
         for name, dashes in LEVELS.items():
             at = returns[(returns.system == system) & (returns.algorithm == name)]["mean"]
