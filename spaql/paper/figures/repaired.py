@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spaql.paper.audit.repaired import AHEAD, LEVELS, at_samples, samples_behind
+from spaql.paper.audit.repaired import AHEAD, LEVELS, RUNGS, at_samples, samples_behind
 from spaql.paper.figures.learning import curve
 from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
 from spaql.paper.labels import OTHERS, STYLES, listed
@@ -51,8 +51,8 @@ def curve_by_samples(axes: Axes, algorithm: str, group: list[Record]) -> None:
     curve(axes, algorithm, counts, np.array([at_samples(record, counts) for record in group]))
 
 
-def what_is_removed(frame: pd.DataFrame) -> Figure:
-    """Show what SPAQL-R and its variants earn after some numbers of samples, one row per variant."""
+def what_is_removed(frame: pd.DataFrame, ladder: pd.DataFrame) -> Figure:
+    """Show what SPAQL-R and its variants earn after some numbers of samples, one row per variant, beside SPAQL."""
     systems, names = list(dict.fromkeys(frame.system)), list(dict.fromkeys(frame.algorithm))
     counts = sorted(set(frame.samples))
     figure, grid = new_figure(1, len(systems), height=0.3 * len(names) + 0.6, sharey=True)
@@ -68,6 +68,9 @@ def what_is_removed(frame: pd.DataFrame) -> Figure:
         for name in (name for name in names if name not in there):  # in order: the same figure gives the same file
             axes.text(0.5, names.index(name), "does not apply", transform=axes.get_yaxis_transform(), ha="center",
                       va="center", style="italic")  # fmt: skip
+        below = ladder[(ladder.system == system) & (ladder.rung == RUNGS["SPAQL, text"])]
+        for level in below.reward:
+            axes.axvline(level, color=STYLES["SPAQL"].colour, linestyle="--", linewidth=1.2, zorder=1, label="SPAQL")
         axes.set(xlabel="reward")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.grid(visible=False, axis="y")
