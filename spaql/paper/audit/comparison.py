@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ def crossings(records: Iterable[Record]) -> pd.DataFrame:
         key = record.job.system, record.job.algorithm, RULE_NAMES[record.job.rules]
         members.setdefault(key, []).append(record)
     groups = {key: make_group(group) for key, group in members.items()}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"system": system, "baseline": baseline, "algorithm": algorithm, "rules": rules}
         | spell("lead", early_lead(group, other))
         | spell("first", crossing(other, group))

@@ -411,5 +411,5 @@ def angles_of(system: str, names: Variables) -> dict[str, Any]:
 def as_actions(names: Variables, standard: np.ndarray) -> list:
     """Return actions of the standard space as the environment takes them."""
     actions = standard.astype(int) if names.box is None else to_box(names.box, names.space, standard)
-    actions = actions.reshape(standard.shape)
-    return (actions[:, 0] if actions.shape[1] == 1 else actions).tolist()
+    several = standard.shape[1] > 1
+    return actions.reshape(standard.shape if several else -1).tolist()
