@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from spaql import SPAQL, SPAQLR, archive
-from spaql.bisection import copy
+from spaql.bisection import box_around, copy, cut, first_cell, leaf_below, with_nodes
 from spaql.policies import export_python, export_text
 from spaql.replay import TAKEN
 from spaql.saving import FORMAT, VERSION
@@ -387,6 +387,14 @@ def test_a_partition_grows_with_its_visits():
     assert agent.arms == 2
     assert agent.learn(samples=1).arms == 2 * 2
     assert agent.learn(samples=2000).arms <= 2 * (1 + 2050 // 50)
+
+
+def test_a_state_on_a_border_is_in_the_upper_half_and_so_is_its_box():
+    tree, state = with_nodes(first_cell(np.ones(1), np.zeros((2, 1)), 0.0), 3), np.zeros((1, 1))
+    tree.seen[:] = [[-1.0], [1.0]]
+    cut(tree, 0, box_around(tree, state, 0), 0)
+    assert leaf_below(tree.child, tree.axis, tree.border, 0, state, 0) == 2
+    assert box_around(tree, state, 0).tolist() == [[0.0], [1.0]]
 
 
 def test_values_stay_within_what_rewards_allow():
