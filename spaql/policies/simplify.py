@@ -323,16 +323,16 @@ class Split(NamedTuple):
     threshold: float
 
 
-def grow(tree: Tree, seen: np.ndarray, leaves: int) -> list[Tree]:
+def grow(tree: Tree, seen: np.ndarray, leaves: int, actions: np.ndarray | None = None) -> list[Tree]:
     """Return trees of growing size, each grown from the last where that makes the squared error least.
 
-    The errors are those in predicting the actions of `tree` on the rows of `seen`; with a column for each discrete
-    action that is Gini's impurity.  The list ends before `leaves` leaves if nothing is left to gain.
+    The errors are those in predicting the actions of `tree`, or those given, in the standard space, on the rows of
+    `seen`; with a column for each discrete action that is Gini's impurity.  The list ends before `leaves` leaves if
+    nothing is left to gain.
     """
-    nodes = tree.apply(seen)
+    actions = tree.low[tree.apply(seen)] if actions is None else actions
     seen = tree.turned(seen)
     discrete = tree.variables.box is None
-    actions = tree.low[nodes]
     labels = (actions == np.arange(len(tree.variables.choices))).astype(float) if discrete else actions
     rows = [np.arange(len(seen))]
     splits = [best_split(seen, labels)]

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from spaql import archive
-from spaql.paper.audit import repaired
+from spaql import SPAQLR, archive
+from spaql.paper.audit import leaves, repaired
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.runs.algorithms import compute
 from spaql.paper.runs.job import Job, Record, seeds
@@ -23,7 +23,10 @@ from spaql.paper.statistics import (
     performance_profile,
 )
 from spaql.paper.studies import BOTH, CONTROLS, Part, study
+from spaql.policies.play import first_states, run_tree
+from spaql.policies.tree import LEAF, Tree
 from spaql.rules import HISTORY
+from spaql.systems import make_env
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The measures
@@ -45,6 +48,37 @@ def test_the_interquartile_mean_leaves_out_the_best_and_the_worst_quarter():
 
 def test_the_profile():
     assert performance_profile([1.0, 2.0, 3.0, 4.0], [0.0, 2.0, 3.5, 5.0]).tolist() == [1.0, 0.75, 0.25, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("system", "features", "thresholds", "actions"),
+    [("Pendulum-v1", (0, 2), (0.5, -1.0), (-0.5, 0.25, 1.0)), ("CartPole-v0", (3, 2), (0.1, 0.02), (0.0, 1.0, 0.0))],
+)
+def test_an_imitation_of_a_small_tree_acts_as_it_does(system, features, thresholds, actions):
+    low = np.array([0.0, 0.0, *actions])[:, None]
+    high = low + 1 if system == "CartPole-v0" else low
+    asked = np.array([*features, LEAF, LEAF, LEAF]), np.array([*thresholds, 0.0, 0.0, 0.0])
+    children = np.array([1, 2, LEAF, LEAF, LEAF]), np.array([4, 3, LEAF, LEAF, LEAF])
+    tree = Tree(*asked, *children, low, high, SPAQLR(system).policy.variables)
+    found = leaves.imitate(tree, system, 8, 5)
+    env, rng = make_env(system), np.random.default_rng(1)
+    starts = first_states(env, tree.variables.space, rng, 20)
+    seen = run_tree(tree, env, starts, rng, record=True).seen
+    assert np.mean(np.isclose(found.predict(seen)[0], tree.predict(seen)[0])) > 0.99
+
+
+def test_leaves_that_do_the_same_are_counted_once():
+    variables = SPAQLR("CartPole-v0").policy.variables
+    low = np.array([0, 0, 0, 1, 0, 1, 1])[:, None] * 1.0  # question 2 does not matter
+    feature, threshold = np.array([2, 3, 0, LEAF, LEAF, LEAF, LEAF]), np.zeros(7)
+    left, right = np.array([[1, 3, 5], [2, 4, 6]])
+    ends = np.full(4, LEAF)
+    tree = Tree(feature, threshold, np.r_[left, ends], np.r_[right, ends], low, low + 1, variables)
+    found, seen = leaves.merged(tree), np.random.default_rng(0).normal(size=(100, 4))
+    assert found.leaves == 3
+    assert np.array_equal(found.predict(seen)[0], tree.predict(seen)[0])
+    low[4] = 1.0
+    assert leaves.merged(tree).leaves == 1
 
 
 def test_every_sample_counts_that_an_algorithm_needs():

@@ -20,7 +20,7 @@ from spaql.systems import episode_limit, horizon_of, make_env, space_of, system_
 
 
 def run_network(
-    network: Network,
+    network: Network | Tree,
     env: gym.Env,
     starts: np.ndarray,
     rng: np.random.Generator,
@@ -28,7 +28,7 @@ def run_network(
     record: bool = False,
     horizon: int | None = None,
 ) -> Episodes:
-    """Play an episode from each row of `starts`: the counterpart of `play.run_tree`."""
+    """Play an episode from each row of `starts`: the counterpart of `play.run_tree`, for whatever has its `predict`."""
     space = space_of(env)
     world = world_of(env, space)
     count, dimensions = len(starts), len(space.centre)

@@ -32,6 +32,7 @@ from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.foresight import POINTS
 from spaql.paper.audit.kept import load_kept
+from spaql.paper.audit.leaves import points
 from spaql.paper.audit.readings import TEXT, best_reading, distances, joint_fits
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
@@ -249,10 +250,12 @@ def settings() -> dict[str, str]:
 
 
 def repaired() -> dict[str, str]:
-    """Return what SPAQL-R's variants earn after 40,000 samples (chapter 09)."""
+    """Return what SPAQL-R's variants earn after 40,000 samples, and what trees earn by size (chapter 09)."""
     frame = removals(records("repaired") + records("variants"), (40_000,))
     frame["variant"] = frame.algorithm.str.removeprefix("SPAQL-R, ")
-    return cells("repaired.{system}.{variant}", frame, "mean")
+    return cells("repaired.{system}.{variant}", frame, "mean") | cells(
+        "leaves.{system}.{algorithm}.{kind}.{at}.{column}", points(), "leaves", "return"
+    )
 
 
 def six() -> dict[str, str]:

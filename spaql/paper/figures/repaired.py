@@ -79,3 +79,28 @@ def what_is_removed(frame: pd.DataFrame, ladder: pd.DataFrame) -> Figure:
     grid[0, 0].set_ylim(len(names) - 0.5, -0.5)
     legend_above(figure, grid[0, 0])
     return figure
+
+
+TREES = {"learning": "-", "simplified": (0, (4, 1.2)), "imitated": (0, (1, 1))}  # how their lines are broken
+
+
+def leaves_panels(frame: pd.DataFrame) -> Figure:
+    """Show what trees earn against their leaves: SPAQL-R's while it learns, and small trees in the place of policies.
+
+    `frame` is from `spaql.paper.audit.leaves.points`.
+    """
+    systems = list(dict.fromkeys(frame.system))
+    figure, (row,) = new_figure(1, len(systems), height=2.9)
+    for axes, system in zip(row, systems, strict=True):
+        here = frame[(frame.system == system) & (frame.leaves > 1)]
+        for (kind, line), (algorithm, style) in itertools.product(TREES.items(), STYLES.items()):
+            group = here[(here.kind == kind) & (here.algorithm == algorithm)]
+            if len(group):
+                axes.plot(group["leaves"], group["return"], color=style.colour, linestyle=line, marker=style.marker,
+                          markersize=4, label=f"{algorithm}, {kind}")  # fmt: skip
+        axes.set(xscale="log", xlabel="leaves")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        name_panel(axes, title(system))
+    row[0].set_ylabel("return")
+    legend_above(figure, *row)
+    return figure
