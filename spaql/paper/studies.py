@@ -441,9 +441,9 @@ def settings_of(algorithm: str, system: str, iterations: int) -> dict[str, tuple
 
 @declare("settings", "settings", QUICK | {"dummies": 3}, SMOKE | {"dummies": 2, "few": 2})
 def setting_runs(
-    agents: int = 20,
+    agents: int = 100,
     dummies: int = 10,  # agents with dummy observations
-    few: int = 3,  # of AQL, which these make slow, and of SPAQL-R
+    few: int = 3,  # of AQL, which these make slow
     iterations: int = 2000,
     evaluations: int = 20,
     samples: int = 40,  # thousands, of SPAQL-R
@@ -462,7 +462,7 @@ def setting_runs(
         jobs += some(name, system, several, *size, xi=LONG_XI["Pendulum-v1"].get(name, 0), fresh=fresh)
     jobs = [dataclasses.replace(job, brief=True) for job in jobs]
     for system in ("Pendulum-v1", *DUMMIES[:3]):
-        jobs += some("SPAQL-R", system, few, samples, evaluations, seed, fresh=fresh)
+        jobs += some("SPAQL-R", system, dummies, samples, evaluations, seed, fresh=fresh)
     return jobs
 
 
