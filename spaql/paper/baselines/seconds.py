@@ -23,7 +23,7 @@ from spaql.paper.runs.job import Job, seeds
 from spaql.paper.runs.network_settings import SB3_SAMPLES as SAMPLES
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 
-LEVELS = {"Pendulum-v1": -250.0, "CartPole-v1": 452.0, "MountainCar-v0": -108.0, "Acrobot-v1": -118.0}
+LEVELS = {"Pendulum-v1": -250.0, "CartPole-v1": 452.0, "MountainCar-v0": -108.0, "Acrobot-v1": -109.0}
 AGENTS, EPISODES, SEED = 3, 100, 5050
 MOST = {"Fitted Q": 20_000}  # samples, where it is not 100,000
 

@@ -114,5 +114,6 @@ for _count, _id in enumerate(DUMMIES, 1):
             size=3 + _count,
             titles={_id: f"Pendulum, {_count} dumm{'y' if _count == 1 else 'ies'}"},
             reference=(1.0, 0.0, 0.0) + _count * (0.0,),
+            angles=pendulum.SYSTEM.angles,
         )
     )
