@@ -33,6 +33,8 @@ def test_who_leads_is_the_best_rival_without_a_network():
     frame = yardsticks.leads(made, (5000, 10_000)).set_index("samples")
     assert frame.rival.tolist() == ["Grid, replayed", "Sarsa(λ)"]
     assert (frame.ours - frame.theirs).tolist() == [-20, 10]
+    assert not frame.told.any()  # one agent of each
+    assert yardsticks.leads(2 * made, (5000, 10_000)).told.all()
 
 
 def test_an_agent_that_misses_the_level_needs_for_ever(monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ import pandas as pd
 from spaql.paper.audit.repaired import AHEAD, ends, rewards_at
 from spaql.paper.runs.algorithms import TEXTBOOK
 from spaql.paper.runs.job import Job, Record
-from spaql.paper.statistics import student_interval
+from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import SIX, study
 from spaql.systems import episode_limit, make_env, possible_returns
 
@@ -56,13 +56,20 @@ def returns(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
-    """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network."""
+    """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network.
+
+    `told` is whether Welch's test tells their agents apart.
+    """
     mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
-    means = rewards_at(mine, counts).groupby(["system", "samples", "algorithm"]).reward.mean().unstack()
-    rivals = means.drop(columns=AHEAD)
-    return pd.DataFrame(
-        {"ours": means[AHEAD], "rival": rivals.idxmax(axis=1), "theirs": rivals.max(axis=1)}
-    ).reset_index()
+    rows = []
+    for (system, samples), here in rewards_at(mine, counts).groupby(["system", "samples"]):
+        agents = {name: group.reward for name, group in here.groupby("algorithm")}
+        ours = agents.pop(AHEAD)
+        rival = max(agents, key=lambda name: agents[name].mean())
+        theirs = agents[rival]
+        told = min(len(ours), len(theirs)) > 1 and welch(ours, theirs).p < 0.05
+        rows.append((system, samples, ours.mean(), rival, theirs.mean(), told))
+    return pd.DataFrame(rows, columns=["system", "samples", "ours", "rival", "theirs", "told"])
 
 
 def curves(records: Iterable[Record], counts: Sequence[int] = tuple(range(1000, 101_000, 1000))) -> pd.DataFrame:

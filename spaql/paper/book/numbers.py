@@ -262,6 +262,8 @@ def six() -> dict[str, str]:
     """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
     everything = records("textbook") + stored(others())
     compared, trees = leads(everything), load_kept("trees")
+    lower = compared.ours < compared.theirs
+    counts = {"behind": compared.told & lower, "ahead": compared.told & ~lower, "level": ~compared.told}
     earned = pd.concat([returns(records("six-states")), returns(everything)])
     minutes = agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm", as_index=False).wall.median()
     medians = load_kept("dimensions").groupby(["algorithm", "dimensions"], as_index=False).median()
@@ -270,7 +272,8 @@ def six() -> dict[str, str]:
     return (
         cells("six.{system}.{algorithm}", earned, "mean", digits=1)
         | cells("six.minutes.{algorithm}", minutes.assign(minutes=minutes.wall / 60), "minutes", digits=1)
-        | {"six.behind": str((compared.ours < compared.theirs).sum()), "six.compared": str(len(compared))}
+        | {f"six.{name}": str(which.sum()) for name, which in counts.items()}
+        | {"six.compared": str(len(compared))}
         | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples", "megabytes")
         | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")
         | cells("trees.{system}.{kind}.{column}", trees, "small", "random", digits=1)

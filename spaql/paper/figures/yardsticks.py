@@ -15,7 +15,7 @@ from spaql.paper.runs.outcomes import samples_behind
 from spaql.paper.studies import SIX
 from spaql.systems import title
 
-NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO", "TRPO tuned")}
+NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO")}
 LINES = {
     AHEAD: Style("#5916ca", "-", ""),
     "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),

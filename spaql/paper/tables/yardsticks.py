@@ -46,7 +46,8 @@ def leads_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         row = {"samples": f"{samples:,}"}
         for cell in here.set_index("system").loc[list(SIX)].itertuples():
             gap = cell.ours - cell.theirs
-            row[title(cell.Index)] = f"{'+' if gap > 0 else ''}{number(gap, 1)} ({cell.rival})"
+            sign = "≈ " * (not cell.told) + "+" * (gap > 0)
+            row[title(cell.Index)] = f"{sign}{number(gap, 1)} ({cell.rival})"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name, words=True)
 
