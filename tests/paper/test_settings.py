@@ -99,4 +99,4 @@ def test_dimensions_cost_and_the_xi_of_theory_makes_pendulum_a_bandits(found):
     assert all(fresh[name, "AQL"] < level + 10 for name in ("1 dummy", "2 dummies", "3 dummies", "ξ of theory"))
     assert fresh["ξ of theory", "SPAQL"] < fresh[settings.UNCHANGED, "SPAQL"] - 150
     settled = frame[(frame.p_holm < 0.05) & (frame.agents > 10)]
-    assert {setting for _, setting, _ in settled.index} == {"ξ of theory"}
+    assert {setting for _, setting, _ in settled.index} == {"ξ of theory", "tau_min = 0.1", "slopes × 100", "lam = 2.4"}

@@ -435,9 +435,7 @@ def test_a_simplified_tree_keeps_the_return_and_says_how_much_smaller_it_is(agen
 
 def test_the_default_begins_where_an_imitation_keeps_the_return():
     policy = SPAQLR("MountainCar-v0", seed=0).learn(samples=30_000).policy
-    few = policy.simplify(leaves=24, proposals=0, episodes=50, fresh=200)
     found = policy.simplify(proposals=5, episodes=50, fresh=200)
-    assert len(found.curve) >= len(few.curve)
     assert found.tree.leaves < found.full.leaves
     assert found.curve[0][:2] == (1, -200)
 
