@@ -27,6 +27,9 @@ from spaql.systems import REGISTRY, episode_limit, make_env, reset, room, space_
 
 BOUNDS = {"AQL": 4.0, "SPAQL": 2.0, "SPAQL-TS": 2.0}  # of a step, in steps of random rollouts
 
+MEGABYTES = {("AQL", "Pendulum-v1"): 60}  # of a forest, at most
+GYMNASIUM = {("SPAQL", "Pendulum-v1"): 60}  # steps in the time of one of Gymnasium's, at least
+
 Row = tuple[str, str, str, bool]  # what was measured, the figure, the bound, and whether it holds
 Result = TypeVar("Result")
 
@@ -193,12 +196,12 @@ def learning_rows(name: str, env_id: str, xi: float, iterations: int, evaluation
     pace = learning_step(agent, iterations, evaluations)
     what = f"{name} on {env_id}: a step, against a step of random rollouts ({base * 1e9:.0f} ns)"
     yield at_most(what, pace / base, BOUNDS[name])
-    if (name, env_id) == ("AQL", "Pendulum-v1"):
+    if (most := MEGABYTES.get((name, env_id))) is not None:
         megabytes = sum(array.nbytes for array in agent._trainee[:-1]) / 1e6
-        yield at_most(f"{name} on {env_id}: memory of {agent.arms:,} arms", megabytes, 60, " MB", 0)
-    if (name, env_id) == ("SPAQL", "Pendulum-v1"):
+        yield at_most(f"{name} on {env_id}: memory of {agent.arms:,} arms", megabytes, most, " MB", 0)
+    if (least := GYMNASIUM.get((name, env_id))) is not None:
         what = f"{name} on {env_id}: steps in the time of one of Gymnasium's alone"
-        yield at_least(what, gymnasium_step(env_id) / pace, 60)
+        yield at_least(what, gymnasium_step(env_id) / pace, least)
 
 
 def sampling_step(agent: SPAQLR, samples: int) -> float:

@@ -31,7 +31,7 @@ AGENTS = {  # five torques, a torque, a force, two actuators without and with a 
     "CartPole-v0": lambda: SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5),
     "two actuators": lambda: SPAQL(gym.wrappers.TimeLimit(Plane(), 20), xi=1, seed=0).learn(30, 1),
     "Tanks-v0": pumps,
-    "two pumps, made smaller": lambda: pumps().policy.simplify(leaves=8, proposals=5, fresh=20).tree,
+    "two pumps, made smaller": lambda: pumps().policy.simplify(leaves=8, proposals=5, fresh=20).curve[-2].tree,
     "an angle": lambda: SPAQLR("Pendulum-v1", seed=1).learn(samples=4000),
 }
 
