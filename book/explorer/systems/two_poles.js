@@ -37,20 +37,9 @@
       return { state: next, reward: 1, over };
     },
 
-    draw({ context, width, height, ink, mark, line, arrow }, { constants }, [x, long, short], force) {
-      const scale = width / (2 * ROOM + 0.8);
-      const ground = height * 0.8;
-      const cart = width / 2 + x * scale;
-      line(width / 2 - ROOM * scale, ground, width / 2 + ROOM * scale, ground, 2);
-      for (const end of [-ROOM, ROOM]) line(width / 2 + end * scale, ground - 8, width / 2 + end * scale, ground + 8, 2);
-      context.fillRect(cart - 32, ground - 34, 64, 30);
-      context.strokeStyle = mark;
-      [[-14, long, constants.length_1], [14, short, constants.length_2]].forEach(([beside, theta, half]) => {
-        const length = 2 * half * scale * 1.4;
-        line(cart + beside, ground - 34, cart + beside + length * Math.sin(theta), ground - 34 - length * Math.cos(theta), 8);
-      });
-      context.strokeStyle = ink;
-      if (force) arrow(cart, ground - 19, Math.sign(force));
+    draw(tools, { constants }, [x, long, short], force) {
+      const poles = [[-14, long, constants.length_1], [14, short, constants.length_2]];
+      SPAQL_SYSTEMS.CartPole.drawCart(tools, ROOM, x, poles, force);
     },
   };
 })();
