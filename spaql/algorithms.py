@@ -27,6 +27,7 @@ from spaql.replay import (
     act,
     advance,
     copy_memory,
+    find_tiles,
     follow_all,
     most_nodes,
     new_memory,
@@ -34,6 +35,7 @@ from spaql.replay import (
 from spaql.spaces import SINE, check_circles, pairs_of
 from spaql.state import State
 from spaql.systems import CompiledWorld, begin, observe
+from spaql.tiles import ANGLE, PLAIN, Tiles, count_of
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +159,7 @@ class SPAQLTS(Agent):
 
 
 MOST_ACTIONS = 1000  # that SPAQL-R can choose from
+MOST_TILES = 1_000_003  # with a weight of their own; a prime, so that neighbours among more tiles do not share one
 MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
 LOOKS = 10  # first states by which angles are checked
@@ -179,18 +182,21 @@ class SPAQLR(Agent):
         The first estimates, 0 if not given.
     alpha
         α, the learning rate; None is SPAQL's, which falls with the visits.
+    beta
+        β, how much of α is the learning rate of the advantages of cells; the value of states has all of it.
+    tilings, bins
+        How many grids the value is learned on, and how many tiles each has along an axis.  Without tilings there is no
+        value beside the estimates of the cells, which then learn with all of α.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
     replays
         How many transitions are drawn from the memory after each step, to learn from them again.
     memory
-        How many transitions are remembered: the last ones.  A hundred thousand take about 10 MB.
+        How many transitions are remembered: the last ones.  A hundred thousand take about 25 MB.
     visits
         Of a cell until it is cut in two; None halves cells by SPAQL's rule.
     steps
         An update follows its episode for at most so many steps, while that takes the actions now thought best.
-    tilt
-        Whether the value of a cell has a slope.
     angles
         Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the angle is seen in
         their place.  If not given, those of a registered system; of other environments none.
@@ -218,14 +224,16 @@ class SPAQLR(Agent):
         self,
         env: str | gym.Env,
         *,
-        alpha: float | None = 0.1,
+        alpha: float | None = 0.2,
+        beta: float = 0.1,
+        tilings: int = 16,
+        bins: int = 8,
         epsilon: float = 0.1,
         decay: float = 2000.0,
         replays: int = 16,
         memory: int = 100_000,
         visits: int | None = 50,
         steps: int = 50,
-        tilt: bool = True,
         angles: Any = None,
         actions: int = 2,
         terminal: bool = True,
@@ -240,19 +248,38 @@ class SPAQLR(Agent):
             raise ValueError(
                 f"SPAQL-R follows no rules of the paper's, not even {shared['rules']!r}: leave `rules` out"
             )
-        own: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays}
-        own |= {"memory": memory, "visits": visits, "steps": steps, "tilt": tilt, "actions": actions}
+        own: dict[str, Any] = {"alpha": alpha, "beta": beta, "tilings": tilings, "bins": bins, "epsilon": epsilon}
+        own |= {
+            "decay": decay,
+            "replays": replays,
+            "memory": memory,
+            "visits": visits,
+            "steps": steps,
+            "actions": actions,
+        }
         super().__init__(env, own | {"terminal": terminal, "angles": angles}, **shared)
         self._check_circles()
         given = self.parameters
-        plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "tilt", "terminal")}
+        plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "terminal")}
         gamma = given["discount"]
         reach = 1.0 / (1.0 - gamma) if gamma < 1.0 else float(given["horizon"])
-        self._replayer = Replayer(gamma=gamma, alpha=given["alpha"] or 0.0, visits=given["visits"] or 0, reach=reach,
-                                  **plain)  # fmt: skip
-        self._memory = new_memory(min(LEAST, given["memory"]), len(self._space.centre))
-        seen = np.array([0.0 if sine == SINE else 1.0 for sine in self._space.sine])
-        self._trainee = self._best = first_cell(seen, self._choices(), given["initial"])
+        tiles = self._tiles()
+        beta = given["beta"] if tiles.tilings else 1.0
+        self._replayer = Replayer(gamma=gamma, alpha=given["alpha"] or 0.0, beta=beta, visits=given["visits"] or 0,
+                                  reach=reach, tiles=tiles, **plain)  # fmt: skip
+        first, room = given["initial"], min(LEAST, given["memory"])
+        self._memory = new_memory(room, len(self._space.centre), tiles, first)
+        # By SPAQL's rule all of the space counts as seen, but for the places of sines: they are empty.
+        whole = np.array([0.0 if sine == SINE else 1.0 for sine in self._space.sine])
+        seen = np.full(len(whole), -np.inf) if given["visits"] else whole
+        self._trainee = self._best = first_cell(seen, self._choices(), 0.0 if tiles.tilings else first)
+
+    def _tiles(self) -> Tiles:
+        """Return how the states are coded."""
+        sines = enumerate(self._space.sine)
+        places = [(place, ANGLE if sine >= 0 else PLAIN) for place, sine in sines if sine != SINE]
+        tiles = Tiles(self.parameters["tilings"], self.parameters["bins"], np.array(places))
+        return tiles._replace(numbers=min(count_of(tiles), MOST_TILES))
 
     def _crowded(self) -> bool:
         seen = self._memory.x[: self._memory.counts[TAKEN]]
@@ -264,14 +291,15 @@ class SPAQLR(Agent):
         """Return the parameters, or say what is wrong with them."""
         checked: dict[str, Any] = {
             "alpha": None if own["alpha"] is None else check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
+            "beta": check_number("beta", own["beta"], above=0.0, at_most=1.0),
+            "tilings": check_integer("tilings", own["tilings"], at_least=0, at_most=256),
             "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
             "decay": check_number("decay", own["decay"], above=0.0),
             "replays": check_integer("replays", own["replays"], at_least=0),
             "visits": None if own["visits"] is None else check_integer("visits", own["visits"]),
-            "tilt": bool(own["tilt"]),
             "terminal": bool(own["terminal"]),
         }
-        checked |= {name: check_integer(name, own[name]) for name in ("memory", "steps")}
+        checked |= {name: check_integer(name, own[name]) for name in ("bins", "memory", "steps")}
         checked["actions"] = check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS)
         checked["angles"] = pairs_of(self._space)
         work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
@@ -398,6 +426,8 @@ class SPAQLR(Agent):
         super()._set_state(state)
         if state.memory is not None:
             self._memory = state.memory
+            find_tiles(self._replayer.tiles, state.memory.x, state.memory.tiles_x)
+            find_tiles(self._replayer.tiles, state.memory.y, state.memory.tiles_y)
 
 
 class Random(Agent):

@@ -1,11 +1,6 @@
-"""Cells of states in flat arrays: a binary tree whose leaves hold an estimate for each action.
+"""Cells of states in flat arrays: a binary tree whose leaves, the *cells*, hold an estimate for each action.
 
-A leaf c, a *cell*, is a box of the standard space with an estimate Q(c, a) for each of a fixed set of actions, and a
-slope b(c) that all of them share.  With z(x) in [-1, 1]^d the place of a state in its cell's box,
-
-    Q(x, a) = Q(c, a) + b(c)·z(x).
-
-So the value changes within a cell and the best action does not: the greedy policy is a decision tree.
+A cell is a box of the standard space.  The best action is the same in all of it: the greedy policy is a decision tree.
 """
 
 from typing import NamedTuple
@@ -28,11 +23,8 @@ class Bisection(NamedTuple):
     axis: np.ndarray  # across which a cell was cut
     border: np.ndarray  # where: a state on it belongs to the upper half
     depth: np.ndarray  # cuts between the root and a cell
-    q: np.ndarray  # Q(c, a), one row per node
-    best: np.ndarray  # argmax Q(c, a), the first of equals
-    slope: np.ndarray  # b(c)
-    low: np.ndarray  # corners of the box in which z(x) is measured: the cell, as far as states had been seen when it
-    high: np.ndarray  # was made
+    q: np.ndarray  # A(c, a), one row per node
+    best: np.ndarray  # argmax A(c, a), the first of equals
     visits: np.ndarray  # by action
     nodes: np.ndarray  # one number
     seen: np.ndarray  # corners of the box of all states seen so far
@@ -43,8 +35,8 @@ ROWS = Bisection._fields[:-3]  # the arrays that have a row for each node
 
 
 def first_cell(reach: np.ndarray, actions: np.ndarray, q: float) -> Bisection:
-    """Return a tree of one cell, which reaches so far on both sides of zero, with the estimate `q` for each action."""
-    count, box = len(actions), (1, len(reach))
+    """Return a tree of one cell with the estimate `q` for each action; states up to `reach` count as seen."""
+    count = len(actions)
     return Bisection(
         child=np.full(1, NONE, np.int32),
         axis=np.zeros(1, np.int32),
@@ -52,12 +44,9 @@ def first_cell(reach: np.ndarray, actions: np.ndarray, q: float) -> Bisection:
         depth=np.zeros(1, np.int32),
         q=np.full((1, count), q),
         best=np.zeros(1, np.int32),
-        slope=np.zeros(box),
-        low=-reach.reshape(box),
-        high=reach.reshape(box),
         visits=np.zeros((1, count), np.int64),
         nodes=np.ones(1, np.int64),
-        seen=np.stack((np.full(len(reach), np.inf), np.full(len(reach), -np.inf))),
+        seen=np.stack((-reach, reach)),
         actions=actions,
     )
 
@@ -96,24 +85,6 @@ def leaf_below(child, axis, border, node, states, at):
 
 
 @inlined
-def place(low, high, cell, states, at, i):
-    """z_i(x) of a state: nothing beyond what was visited is extrapolated."""
-    width = high[cell, i] - low[cell, i]
-    if width <= 0.0:
-        return 0.0
-    return min(1.0, max(-1.0, (2.0 * states[at, i] - low[cell, i] - high[cell, i]) / width))
-
-
-@inlined
-def rise(low, high, slope, cell, states, at):
-    """b(c)·z(x)."""
-    total = 0.0
-    for i in range(states.shape[1]):
-        total += slope[cell, i] * place(low, high, cell, states, at, i)
-    return total
-
-
-@inlined
 def first_best(q, cell):
     """The best action of a cell, the first of equals."""
     best = 0
@@ -137,33 +108,15 @@ def box_around(tree, states, at):
 
 
 @entry
-def cut(tree, cell, box, across):
-    """Halve a leaf's box; both halves inherit its estimates, its slope and its visits.  There must be room for them."""
+def cut(tree, cell, across, border):
+    """Halve a leaf; both halves inherit its estimates and its visits.  There must be room for them."""
     first = tree.nodes[0]
-    border = (box[0, across] + box[1, across]) / 2.0
     tree.nodes[0] += 2
     tree.child[cell], tree.axis[cell], tree.border[cell] = first, across, border
     for half in range(first, first + 2):
-        tree.child[half] = NONE
-        tree.depth[half] = tree.depth[cell] + 1
-        shift = 0.0
-        for i in range(tree.low.shape[1]):
-            low, high = box[0, i], box[1, i]
-            if i == across and half == first:
-                high = border
-            elif i == across:
-                low = border
-            tree.low[half, i], tree.high[half, i] = low, high
-            # The plane stays where it is, and is seen from the middle of another box.
-            width = tree.high[cell, i] - tree.low[cell, i]
-            tree.slope[half, i] = 0.0
-            if width > 0.0:
-                shift += tree.slope[cell, i] * (low + high - tree.low[cell, i] - tree.high[cell, i]) / width
-                tree.slope[half, i] = tree.slope[cell, i] * (high - low) / width
+        tree.child[half], tree.depth[half], tree.best[half] = NONE, tree.depth[cell] + 1, tree.best[cell]
         for a in range(tree.q.shape[1]):
-            tree.q[half, a] = tree.q[cell, a] + shift
-            tree.visits[half, a] = tree.visits[cell, a]
-        tree.best[half] = first_best(tree.q, half)
+            tree.q[half, a], tree.visits[half, a] = tree.q[cell, a], tree.visits[cell, a]
 
 
 @inlined

@@ -19,6 +19,6 @@ def with_room(memory: Memory, wanted: int, size: int) -> Memory:
     grown = {
         name: np.concatenate((array, np.zeros((more, *array.shape[1:]), array.dtype)))
         for name, array in memory._asdict().items()
-        if name not in ("counts", "rewards")
+        if name not in ("counts", "rewards", "weights")
     }
     return memory._replace(**grown)

@@ -1,19 +1,24 @@
-"""SPAQL-R: one partition of the states that learns from every step many times, by replay of what it has met.
+"""SPAQL-R: values on tiles, actions on one partition of the states, and every step learned from many times.
 
-The partition is a tree of cells (see `spaql.bisection`), each with an estimate Q(c, a) for every action and a slope
-b(c).  A cell that has had `visits` visits is halved across the axis along which it is widest, as a share of all states
-seen so far; what no state has reached yet is no part of its width.
+The estimate of an action is the value of the state, which all actions share, and an advantage of its own,
+
+    Q(x, a) = V(x) + A(c, a),    V(x) = w_1(x) + ... + w_n(x),
+
+where w_k(x) is the weight of the tile that holds x in the k-th of n tilings (see `spaql.tiles`), and c is the cell of x
+(see `spaql.bisection`).  The best action is that of the cell, so the policy is a decision tree.  A cell that has had
+`visits` visits is halved across the axis along which it is widest, as a share of all states seen so far; what no state
+has reached yet is no part of its width.
 
 A *transition* is (x, a, r, y), a state, the action taken there, the reward and the next state; the memory keeps the
 last of them.  Learning from transition t follows its episode for m steps, as long as each next action is the one now
 thought best, and at most `steps`,
 
-    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m V(x_{t+m}),    V(x) = max_a Q(x, a),
-    update  Q(c, a) ← Q(c, a) + α δ,    b(c) ← b(c) + α δ z(x_t) / (1 + |z(x_t)|²),    δ = G - Q(x_t, a_t),
+    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m max_a Q(x_{t+m}, a),
+    update  w_k(x_t) ← w_k(x_t) + (α/n) δ,    A(c, a_t) ← A(c, a_t) + β α δ,    δ = G - Q(x_t, a_t).
 
-where c is the cell of x_t.  V is zero at a terminal state (and only there: an episode that is cut off has a future),
-and it is cut to what the rewards met so far allow, Σ γ^k r with the lowest and the highest r: without that, slopes can
-grow beyond all bounds.
+The last term is zero at a terminal state (and only there: an episode that is cut off has a future), and it is cut to
+what the rewards met so far allow, Σ γ^k r with the lowest and the highest r: without that, weights can grow beyond all
+bounds.
 """
 
 import math
@@ -21,10 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, leaves_of, place, rise, widest
+from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, leaves_of, widest
 from spaql.compiling import borrowed, either, entry, inlined
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
+from spaql.tiles import Tiles, active
 
 TAKEN, STOP = range(2)  # of a memory's counts: samples so far, and after how many learning stops
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
@@ -35,18 +41,19 @@ class Replayer(NamedTuple):
 
     gamma: float  # γ, the discount
     alpha: float  # α, the learning rate; 0 for SPAQL's, (H + 1)/(H + n)
+    beta: float  # β, how much of it is that of the advantages
     epsilon: float  # ε, the least share of random actions
     decay: float  # after how many samples the share of random actions has fallen to 1/e of its first value, 1
     replays: int  # transitions of the memory to learn from after each step, besides its own
     visits: int  # of a cell until it is cut; 0 for SPAQL's rule
     steps: int  # the greatest m
-    tilt: bool  # whether cells have slopes
     terminal: bool  # whether a terminal state has the value zero
     reach: float  # Σ γ^k
+    tiles: Tiles
 
 
 class Memory(NamedTuple):
-    """The last transitions: a ring, in which number t stands at t modulo its size."""
+    """The last transitions: a ring, in which number t stands at t modulo its size.  And the weights of the tiles."""
 
     x: np.ndarray  # states, in the standard space, one row per transition
     y: np.ndarray  # the next ones
@@ -55,17 +62,14 @@ class Memory(NamedTuple):
     end: np.ndarray  # GOES_ON, CUT_OFF or TERMINAL
     cell_x: np.ndarray  # a cell that holds x: the leaf, or one that was cut since
     cell_y: np.ndarray
+    tiles_x: np.ndarray  # the tiles that hold x
+    tiles_y: np.ndarray
     counts: np.ndarray
     rewards: np.ndarray  # the lowest and the highest so far, and zero
+    weights: np.ndarray  # of the tiles
 
 
-KEPT = (
-    "x",
-    "y",
-    "action",
-    "reward",
-    "end",
-)  # of a memory: what a file needs of a transition; the cells are found again
+KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition; cells and tiles are found again
 
 
 class ReplayRun(NamedTuple):
@@ -79,10 +83,11 @@ class ReplayRun(NamedTuple):
     history: np.ndarray
 
 
-def new_memory(size: int, dimensions: int) -> Memory:
-    """Return a memory with room for so many transitions."""
+def new_memory(size: int, dimensions: int, tiles: Tiles, value: float) -> Memory:
+    """Return a memory with room for so many transitions, in which all states have the same value."""
     states = np.zeros((2, size, dimensions))
     cells = np.zeros((2, size), np.int32)
+    numbers = np.zeros((2, size, tiles.tilings), np.int32)
     return Memory(
         states[0],
         states[1],
@@ -91,8 +96,11 @@ def new_memory(size: int, dimensions: int) -> Memory:
         np.zeros(size, np.int8),
         cells[0],
         cells[1],
+        numbers[0],
+        numbers[1],
         np.zeros(2, np.int64),
         np.zeros(2),
+        np.full(tiles.numbers, value / max(1, tiles.tilings)),
     )
 
 
@@ -125,7 +133,23 @@ def choose_action(tree, memory, replayer, cell, rng):
 
 
 @entry
-def remember(memory, x, a, reward, y, end, cell):
+def find_tiles(tiles, states, found):
+    """Write the tiles that hold each of many states."""
+    for i in range(len(states)):
+        active(tiles, states[i], found, i)
+
+
+@inlined
+def value_of(weights, numbers, at):
+    """V(x) of a state by the tiles that hold it."""
+    total = 0.0
+    for i in range(numbers.shape[1]):
+        total += weights[numbers[at, i]]
+    return total
+
+
+@entry
+def remember(memory, tiles, x, a, reward, y, end, cell):
     """Put a transition from a leaf into the memory; return its place there."""
     at = memory.counts[TAKEN] % len(memory.reward)
     memory.counts[TAKEN] += 1
@@ -133,6 +157,8 @@ def remember(memory, x, a, reward, y, end, cell):
         memory.x[at, i], memory.y[at, i] = x[0, i], y[0, i]
     memory.action[at], memory.reward[at], memory.end[at] = a, reward, end
     memory.cell_x[at], memory.cell_y[at] = cell, 0
+    active(tiles, x[0], memory.tiles_x, at)
+    active(tiles, y[0], memory.tiles_y, at)
     memory.rewards[0], memory.rewards[1] = min(memory.rewards[0], reward), max(memory.rewards[1], reward)
     return at
 
@@ -144,19 +170,18 @@ def count_visit(tree, replayer, x, cell, a):
     Cells inherit their visits.  By SPAQL's rule a cell of radius 2^-n has 4^n, and all of the space counts as seen.
     """
     tree.visits[cell, a] += 1
-    axes, visits, depth, halving = 0, 0, tree.depth[cell], replayer.visits == 0
+    axes, visits, depth = 0, 0, tree.depth[cell]
     for i in range(x.shape[1]):
-        tree.seen[0, i] = tree.low[0, i] if halving else min(tree.seen[0, i], x[0, i])
-        tree.seen[1, i] = tree.high[0, i] if halving else max(tree.seen[1, i], x[0, i])
-        axes += tree.high[0, i] > 0.0
+        tree.seen[0, i], tree.seen[1, i] = min(tree.seen[0, i], x[0, i]), max(tree.seen[1, i], x[0, i])
+        axes += tree.seen[1, i] > tree.seen[0, i]
     for b in range(tree.visits.shape[1]):
         visits += tree.visits[cell, b]
-    if visits < (4.0 ** (depth / axes) if halving else replayer.visits * (depth + 1)):
+    if visits < (4.0 ** (depth / axes) if replayer.visits == 0 else replayer.visits * (depth + 1)):
         return
     box = box_around(tree, x, 0)
     across = widest(box, tree.seen)
     if across >= 0:
-        cut(tree, cell, box, across)
+        cut(tree, cell, across, (box[0, across] + box[1, across]) / 2.0)
 
 
 @entry
@@ -165,10 +190,11 @@ def learn(tree, memory, learner, replayer, rng):
     size, taken = len(memory.reward), memory.counts[TAKEN]
     newest, kept = (taken - 1) % size, min(taken, size)
     child, axis, border, q, best = map_tree(tree)
-    slope, low, high, visits = borrowed(tree.slope), borrowed(tree.low), borrowed(tree.high), borrowed(tree.visits)
+    visits, weights = borrowed(tree.visits), borrowed(memory.weights)
+    tiles_x, tiles_y = borrowed(memory.tiles_x), borrowed(memory.tiles_y)
     x, y, cell_x, cell_y = borrowed(memory.x), borrowed(memory.y), borrowed(memory.cell_x), borrowed(memory.cell_y)
     action, reward, end = borrowed(memory.action), borrowed(memory.reward), borrowed(memory.end)
-    gamma, tilt = replayer.gamma, replayer.tilt
+    gamma = replayer.gamma
     lowest, highest = replayer.reach * memory.rewards[0], replayer.reach * memory.rewards[1]
     for n in range(replayer.replays + 1):
         at = newest if n == 0 else int(rng.random() * kept)
@@ -189,25 +215,16 @@ def learn(tree, memory, learner, replayer, rng):
         if end[last] != TERMINAL or not replayer.terminal:
             there = leaf_below(child, axis, border, cell_y[last], y, last)
             cell_y[last] = there
-            value = q[there, best[there]]
-            if tilt:
-                value += rise(low, high, slope, there, y, last)
-                value = min(highest, max(lowest, value))
-            total += discount * value
+            value = value_of(weights, tiles_y, last) + q[there, best[there]]
+            total += discount * min(highest, max(lowest, value))
         a = action[at]
         alpha = replayer.alpha
         if alpha == 0.0:
             alpha = (learner.H + 1.0) / (learner.H + visits[cell, a])
-        delta = total - q[cell, a]
-        if tilt:
-            delta -= rise(low, high, slope, cell, x, at)
-            square = 1.0
-            for i in range(x.shape[1]):
-                z = place(low, high, cell, x, at, i)
-                square += z * z
-            for i in range(x.shape[1]):
-                slope[cell, i] += alpha * delta * place(low, high, cell, x, at, i) / square
-        q[cell, a] += alpha * delta
+        delta = total - value_of(weights, tiles_x, at) - q[cell, a]
+        for i in range(tiles_x.shape[1]):
+            weights[tiles_x[at, i]] += alpha / tiles_x.shape[1] * delta
+        q[cell, a] += replayer.beta * alpha * delta
         if a == best[cell] or q[cell, a] >= q[cell, best[cell]]:
             best[cell] = first_best(q, cell)
 
@@ -236,7 +253,7 @@ def train(world, state, start, tree, learner, replayer, memory, rng, x, y, actio
             end = TERMINAL
         elif over or h == learner.limit or memory.counts[TAKEN] + 1 == memory.counts[STOP]:
             end = CUT_OFF
-        remember(memory, x, a, reward, y, end, cell)
+        remember(memory, replayer.tiles, x, a, reward, y, end, cell)
         count_visit(tree, replayer, x, cell, a)
         learn(tree, memory, learner, replayer, rng)
         x, y = y, x
@@ -250,7 +267,7 @@ def advance(world, starts, N, run, rng):
     The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
     """
     learner, replayer, tree, memory, status = run.learner, run.replayer, run.tree, run.memory, run.status
-    dimensions = tree.low.shape[1]
+    dimensions = tree.seen.shape[1]
     state, action = room(world), np.empty(tree.actions.shape[1])
     x, y = np.empty((1, dimensions)), np.empty((1, dimensions))
     for i in range(len(starts)):
@@ -288,7 +305,7 @@ def follow(world, state, start, tree, learner, x, action):
 @either
 def follow_all(world, starts, tree, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
-    state, x, action = room(world), np.empty((1, tree.low.shape[1])), np.empty(tree.actions.shape[1])
+    state, x, action = room(world), np.empty((1, tree.seen.shape[1])), np.empty(tree.actions.shape[1])
     for i in range(len(starts)):
         rewards[i], steps[i] = follow(world, state, starts[i], tree, learner, x, action)
 

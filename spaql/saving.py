@@ -20,11 +20,11 @@ from spaql.rules import HISTORY, SPAQL_R, STATUS, Learner, evaluates_first, keep
 from spaql.state import State
 
 FORMAT, VERSION = "saved agent", 1
-FORMER = ("least", "most")  # of partitions of the SPAQL-R before this one
+FORMER = ("least", "most", "slope", "low", "high")  # of partitions of the SPAQL-R before this one
 RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 ARRAYS = {
-    *("status", "history", "memory_taken", "memory_rewards"),
+    *("status", "history", "memory_taken", "memory_rewards", "memory_weights"),
     *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *ROWS, "seen", *FORMER)),
     *(f"memory_{name}" for name in KEPT),
 }
@@ -52,7 +52,7 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     found = str(header["algorithm"])[:40]
     if found != algorithm:
         raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
-    if algorithm == "SPAQLR" and arrays.keys() & {"trainee_balls", "trainee_least"}:
+    if algorithm == "SPAQLR" and arrays.keys() & {"trainee_balls", "trainee_least", "trainee_slope"}:
         raise ValueError(f"{path} holds an agent of the SPAQL-R before this one, whose partition was another: "
                          "train it again, SPAQLR(...).learn(samples=...), and save it")  # fmt: skip
     return header, arrays
@@ -99,7 +99,8 @@ def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
     """Return what a file keeps of a memory."""
     kept = min(int(memory.counts[TAKEN]), len(memory.reward))
     arrays = {f"memory_{name}": getattr(memory, name)[:kept] for name in KEPT}
-    return arrays | {"memory_taken": memory.counts[[TAKEN]], "memory_rewards": memory.rewards}
+    return arrays | {"memory_taken": memory.counts[[TAKEN]], "memory_rewards": memory.rewards,
+                     "memory_weights": memory.weights}  # fmt: skip
 
 
 def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory:
@@ -122,9 +123,11 @@ def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory
     forgot = taken > kept  # whatever rewards there were before
     known &= bool(np.isfinite(rewards).all() and rewards[0] <= met[0] and met[1] <= rewards[1])
     known &= forgot or tuple(rewards) == met
+    weights = check_array(arrays, "memory_weights", float, len(memory.weights))
+    known &= bool(np.isfinite(weights).all())
     if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
         raise ValueError("its memory holds what no learning gives")
-    memory.counts[TAKEN], memory.rewards[:] = taken, rewards
+    memory.counts[TAKEN], memory.rewards[:], memory.weights[:] = taken, rewards, weights
     return memory
 
 
@@ -157,14 +160,13 @@ def read_tree(arrays: dict, name: str, like: Bisection) -> Bisection:
     children = tree.child[cells]
     # Each cut has added two nodes, after those that were there.
     whole = np.array_equal(np.sort(children), np.arange(1, nodes, 2)) and nodes % 2 == 1
-    axes = np.all((tree.axis >= 0) & (tree.axis < tree.low.shape[1]))
+    axes = np.all((tree.axis >= 0) & (tree.axis < seen.shape[1]))
     whole = whole and bool(np.all(children > cells) and axes and tree.depth[0] == 0)
     for half in (children, children + 1) if whole else ():
         whole = whole and np.array_equal(tree.depth[half], tree.depth[cells] + 1)
     if not whole:
         raise ValueError(f"its {name} partition does not hold together")
-    sound = np.isfinite(tree.q).all() and np.isfinite(tree.slope).all() and np.all(np.abs(tree.border) <= 1.0)
-    sound = sound and np.all((tree.low >= -1.0) & (tree.low <= tree.high) & (tree.high <= 1.0))
+    sound = np.isfinite(tree.q).all() and np.all(np.abs(tree.border) <= 1.0)
     sound = sound and np.all((tree.visits >= 0) & (tree.visits <= MOST_VISITS))
     none = np.array_equal(seen, like.seen) and nodes == 1
     sound = sound and bool(none or np.all((seen[0] >= -1.0) & (seen[0] <= seen[1]) & (seen[1] <= 1.0)))

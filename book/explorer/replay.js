@@ -1,5 +1,5 @@
 "use strict";
-// SPAQL-R in the browser, with its defaults: spaql/bisection.py and replay.py, with the same draws in the same order.
+// SPAQL-R in the browser, with its defaults: spaql/bisection.py, tiles.py and replay.py, with the same draws in the same order.
 // The physics are those of systems/.
 
 const spaqlReplay = (() => {
@@ -7,10 +7,9 @@ const spaqlReplay = (() => {
   const [GOES_ON, CUT_OFF, TERMINAL] = [0, 1, 2]; // how an episode stands after a transition
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Cells of states: a binary tree whose leaves hold an estimate for each action, and a slope that all of them share
+  // Cells of states: a binary tree whose leaves hold an estimate for each action
 
-  const newCell = (depth, low, high, q, slope, visits) => ({ depth, low, high, q, slope, visits, best: firstBest(q),
-    halves: null, axis: 0, border: 0 });
+  const newCell = (depth, q, visits) => ({ depth, q, visits, best: firstBest(q), halves: null, axis: 0, border: 0 });
 
   // The leaf that holds a state, looked for below a cell that holds it; a state on a border belongs to the upper half.
   function leafBelow(cell, x) {
@@ -19,52 +18,39 @@ const spaqlReplay = (() => {
     return found;
   }
 
-  // Where a state is in its cell's box, from -1 to 1 along an axis.
-  function place({ low, high }, x, i) {
-    const width = high[i] - low[i];
-    return width <= 0 ? 0 : Math.min(1, Math.max(-1, (2 * x[i] - low[i] - high[i]) / width));
-  }
-
-  const rise = (cell, x) => x.reduce((total, _, i) => total + cell.slope[i] * place(cell, x, i), 0);
-
   function firstBest(q) {
     let best = 0;
     for (let a = 1; a < q.length; a += 1) if (q[a] > q[best]) best = a;
     return best;
   }
 
-  // Halve a leaf's box; both halves inherit its estimates, its slope and its visits.
-  function cut(cell, box, across) {
-    const border = (box[0][across] + box[1][across]) / 2;
+  // Halve a leaf; both halves inherit its estimates and its visits.
+  function cut(cell, across, border) {
     cell.axis = across;
     cell.border = border;
-    cell.halves = [0, 1].map((half) => {
-      const low = box[0].map((end, i) => (i === across && half === 1 ? border : end));
-      const high = box[1].map((end, i) => (i === across && half === 0 ? border : end));
-      // The plane stays where it is, and is seen from the middle of another box.
-      let shift = 0;
-      const slope = low.map((end, i) => {
-        const width = cell.high[i] - cell.low[i];
-        if (width <= 0) return 0;
-        shift += (cell.slope[i] * (end + high[i] - cell.low[i] - cell.high[i])) / width;
-        return (cell.slope[i] * (high[i] - end)) / width;
-      });
-      return newCell(cell.depth + 1, low, high, cell.q.map((q) => q + shift), slope, [...cell.visits]);
-    });
+    cell.halves = [0, 1].map(() => newCell(cell.depth + 1, [...cell.q], [...cell.visits]));
   }
+
+  // The tiles that hold a state, one in each of several grids that are shifted against each other.
+  const tilesOf = ({ tilings, bins, places, numbers }, x) => Array.from({ length: tilings }, (_, tiling) =>
+    places.reduce((number, [place, kind], i) => {
+      const shift = (((2 * i + 1) * tiling) % tilings) / tilings;
+      const tile = Math.floor(((x[place] + 1) / 2) * bins + shift);
+      return (number * (bins + 1) + (kind === -1 ? Math.min(tile, bins) : tile % bins)) % numbers; // an angle turns round
+    }, tiling));
 
   // -------------------------------------------------------------------------------------------------------------------
   // An agent.  `system` has what explorer.py says of it; `random` gives uniform numbers, `start` states.
 
   function newAgent(system, { N, deleted = false }, random, start) {
     const physics = SPAQL_SYSTEMS[system.family];
-    const { gamma, alpha, epsilon, decay, replays, visits, steps, reach, memory: size, actions, initial, sine, bounds,
+    const { gamma, alpha, beta, epsilon, decay, replays, visits, steps, reach, tiles, memory: size, actions, sine, bounds,
       slopes } = system.replay;
     const H = system.steps;
-    const most = sine.map((place) => (place === -2 ? 0 : 1)); // a sine says nothing beside its angle
-    const seen = [most.map(() => Infinity), most.map(() => -Infinity)]; // corners of the box of all states seen so far
-    const root = newCell(0, most.map((end) => -end), most, actions.map(() => initial), most.map(() => 0),
-      actions.map(() => 0));
+    const seen = [sine.map(() => Infinity), sine.map(() => -Infinity)]; // corners of the box of all states seen so far
+    const root = newCell(0, actions.map(() => 0), actions.map(() => 0));
+    const weights = new Float64Array(tiles.numbers);
+    const valueOf = (found) => found.reduce((total, tile) => total + weights[tile], 0);
     const memory = [];
     const met = [0, 0]; // the lowest and the highest reward so far, and zero
     const agent = { algorithm: "SPAQL-R", best: { arms: actions.length }, iteration: 0, episode: 0, total: 0, history: [] };
@@ -108,7 +94,7 @@ const spaqlReplay = (() => {
         if (width > share * whole) [across, share] = [i, width / whole];
       });
       if (across < 0) return;
-      cut(cell, box, across);
+      cut(cell, across, (box[0][across] + box[1][across]) / 2);
       agent.best.arms += actions.length;
     }
 
@@ -134,14 +120,12 @@ const spaqlReplay = (() => {
         const end = memory[last];
         if (end.end !== TERMINAL) {
           end.next = leafBelow(end.next, end.y);
-          const value = end.next.q[end.next.best] + rise(end.next, end.y);
+          const value = valueOf(end.tilesY) + end.next.q[end.next.best];
           total += discount * Math.min(highest, Math.max(lowest, value));
         }
-        const delta = total - cell.q[from.action] - rise(cell, from.x);
-        const z = from.x.map((_, i) => place(cell, from.x, i));
-        const square = z.reduce((sum, part) => sum + part * part, 1);
-        z.forEach((part, i) => { cell.slope[i] += (alpha * delta * part) / square; });
-        cell.q[from.action] += alpha * delta;
+        const delta = total - valueOf(from.tilesX) - cell.q[from.action];
+        from.tilesX.forEach((tile) => { weights[tile] += (alpha / tiles.tilings) * delta; });
+        cell.q[from.action] += beta * alpha * delta;
         if (from.action === cell.best || cell.q[from.action] >= cell.q[cell.best]) cell.best = firstBest(cell.q);
       }
     }
@@ -159,7 +143,8 @@ const spaqlReplay = (() => {
         const reward = deleted ? 0 : result.reward;
         if (result.over) end = TERMINAL;
         else if (h === H) end = CUT_OFF;
-        memory[taken % size] = { x, y, action: a, reward, end, cell, next: root };
+        memory[taken % size] = { x, y, action: a, reward, end, cell, next: root, tilesX: tilesOf(tiles, x),
+          tilesY: tilesOf(tiles, y) };
         taken += 1;
         met[0] = Math.min(met[0], reward);
         met[1] = Math.max(met[1], reward);

@@ -11,9 +11,10 @@ from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.extra_trees import fit, new_forest, predict
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
 from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
-from spaql.paper.baselines.tiles import Tiles, active, count_of, greedy, value
+from spaql.paper.baselines.tiles import greedy, value
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
+from spaql.tiles import Tiles, active, count_of
 
 
 class Chain:

@@ -13,10 +13,10 @@ from spaql.paper.audit.kept import load_kept, path_of, write_kept
 from spaql.paper.audit.yardsticks import TILED
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_ours
-from spaql.paper.baselines.tiles import Tiles, count_of
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT
+from spaql.tiles import Tiles, count_of
 
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies

@@ -33,8 +33,8 @@ RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above 
     "SPAQL-R, rung 6": "cells halved across one axis",
     "SPAQL-R, rung 7": "angles",
     "SPAQL-R, rung 8": "targets of several steps",
-    "SPAQL-R, no slopes": "replay",
-    "SPAQL-R": "slopes: SPAQL-R",
+    "SPAQL-R, no tiles": "replay",
+    "SPAQL-R": "values on tiles: SPAQL-R",
 }
 
 

@@ -5,7 +5,9 @@ Q(x, a) for the sum of the weights of the tiles that hold x.  Learning from tran
 steps, as long as each next action is the one now thought best, and at most `steps`,
 
     target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m max_a Q(x_{t+m}, a),
-    update  each of the n weights of (x_t, a_t) by α/n (G - Q(x_t, a_t)).
+    update  each of the n weights of (x_t, a_t) by α/n (G - Q(x_t, a_t)), and of the other actions by κ times that.
+
+With κ near 1 the actions share most of what is learned, as they share the value of SPAQL-R.
 """
 
 import math
@@ -14,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import borrowed, either, inlined
-from spaql.paper.baselines.tiles import OnTiles, active, greedy, value
+from spaql.paper.baselines.tiles import OnTiles, greedy, value
 from spaql.systems import ENDED, reset, room, step
+from spaql.tiles import active
 
 MEMORY = 100_000  # transitions to keep
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
@@ -25,6 +28,7 @@ class Recipe(NamedTuple):
     """The parameters, with SPAQL-R's names."""
 
     alpha: float = 0.1
+    common: float = 0.0  # κ
     gamma: float = 0.99
     epsilon: float = 0.1
     decay: float = 5000.0
@@ -62,7 +66,8 @@ def learn_from(x, y, action, reward, end, weights, recipe, at, newest):
     a = action[row]
     change = recipe.alpha / x.shape[1] * (total - value(weights, x, row, a))
     for i in range(x.shape[1]):
-        weights[x[row, i], a] += change
+        for b in range(weights.shape[1]):
+            weights[x[row, i], b] += change if b == a else recipe.common * change
 
 
 @either

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import either
-from spaql.paper.baselines.tiles import OnTiles, active, greedy, value
+from spaql.paper.baselines.tiles import OnTiles, greedy, value
 from spaql.systems import ENDED, reset, room, step
+from spaql.tiles import active
 
 LEAST = 0.01  # traces below this are forgotten
 

@@ -1,11 +1,9 @@
-"""Tile coding: a state as the tiles that hold it, one in each of several grids that are shifted against each other.
+"""Learners of the weights of tiles (see `spaql.tiles`).
 
-States are what SPAQL-R sees: the standard space, with an angle in the place of its cosine and sine.  Tilings are
-displaced by odd multiples of a fraction of a tile, (1, 3, 5, …)/n, as Sutton and Barto advise (2018, section 9.5.4).
+States are what SPAQL-R sees: the standard space, with an angle in the place of its cosine and sine.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,14 +11,7 @@ import numpy as np
 from spaql.compiling import either, inlined
 from spaql.paper.baselines.agent import Baseline
 from spaql.systems import reset, room, step, system_of
-
-
-class Tiles(NamedTuple):
-    """How states are coded."""
-
-    tilings: int  # n
-    bins: int  # tiles along each axis of a tiling, but for the one more that its shift needs
-    places: np.ndarray  # of the variables in an observation, one row each: a variable, or cosine and sine; else -1
+from spaql.tiles import PLAIN, Tiles, active, count_of
 
 
 def places_of(env: gym.Env) -> np.ndarray:
@@ -30,33 +21,11 @@ def places_of(env: gym.Env) -> np.ndarray:
     names = [] if system is None else [variable.name for variable in system.observed]
     angles = [(names.index(cosine), names.index(sine)) for cosine, sine in pairs]
     used = {place for pair in angles for place in pair}
-    rest = [(place, -1) for place in range(env.observation_space.shape[0]) if place not in used]
+    rest = [(place, PLAIN) for place in range(env.observation_space.shape[0]) if place not in used]
     return np.array([*angles, *rest], np.int64)
 
 
-def count_of(tiles: Tiles) -> int:
-    """Return how many tiles there are."""
-    return tiles.tilings * (tiles.bins + 1) ** len(tiles.places)
-
-
 # These take the number of a row instead of the row: compiled code counts references to every row it makes.
-
-
-@inlined
-def active(tiles, x, found, row):
-    """Write the number of the tile that holds `x`, of each tiling, to a row of `found`."""
-    dimensions = len(tiles.places)
-    for tiling in range(tiles.tilings):
-        at = tiling
-        for i in range(dimensions):
-            first, second = tiles.places[i, 0], tiles.places[i, 1]
-            z = x[first] if second < 0 else math.atan2(x[second], x[first]) / math.pi
-            shift = ((2 * i + 1) * tiling % tiles.tilings) / tiles.tilings
-            tile = int((z + 1.0) / 2.0 * tiles.bins + shift)
-            if second >= 0:
-                tile %= tiles.bins  # an angle turns round
-            at = at * (tiles.bins + 1) + min(max(tile, 0), tiles.bins)
-        found[row, tiling] = at
 
 
 @inlined

@@ -285,6 +285,7 @@ def describe_learning(system: str) -> dict[str, Any]:
     """Return what the page must know of a system to learn on it: also its maps to the standard space."""
     agent, other = SPAQLTS(system, xi=0.0), SPAQLR(system)
     low, high = possible_returns(system)
+    tiles = other._replayer.tiles
     space, names = other._space, variables_of(other.env, other._space)
     return describe_system(system) | {
         "slopes": list(agent._space.slope),
@@ -292,7 +293,7 @@ def describe_learning(system: str) -> dict[str, Any]:
         "lam": agent._learner.lam,
         "returns": [max(low, -2000.0), high],  # what a curve shows
         "replay": other._replayer._asdict()
-        | {name: other.parameters[name] for name in ("memory", "initial")}
+        | {"memory": other.parameters["memory"], "tiles": tiles._replace(places=tiles.places.tolist())._asdict()}
         | {"slopes": space.slope, "sine": space.sine, "bounds": bounds_of(space)}
         | {"actions": as_actions(names, other._choices())},
     }

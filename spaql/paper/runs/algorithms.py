@@ -55,7 +55,9 @@ NETWORK = Algorithm(
 )
 TRPO = NETWORK._replace(by_samples=False, before=True)
 
-TEXTBOOK = ("By hand", "Random linear", "Sarsa(λ)", "Tiles, replayed", "Grid, replayed", "Fitted Q")
+REPLAYED = ("Tiles, replayed", "Grid, replayed")
+TEXTBOOK = ("By hand", "Random linear", "Sarsa(λ)", *REPLAYED, "Fitted Q")
+BASELINE = Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)
 
 ALGORITHMS: dict[str, Algorithm] = {
     "Random": Algorithm(agent=Random),
@@ -70,7 +72,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "TRPO tuned": TRPO._replace(seconds=3.9),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
-    **dict.fromkeys(TEXTBOOK, Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)),
+    **dict.fromkeys(TEXTBOOK, BASELINE),
+    **dict.fromkeys(REPLAYED, BASELINE._replace(family="replayed")),
 }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import TEXTBOOK, compute, make_agent
+from spaql.paper.runs.algorithms import REPLAYED, TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.repaired_settings import REPAIRED
@@ -180,8 +180,16 @@ KINDS = {
     ),
     "textbook": Kind(
         "textbook",
-        named(record_canary, itertools.product(TEXTBOOK, PAPERS), iterations=2, evaluations=N)
+        named(
+            record_canary,
+            itertools.product([name for name in TEXTBOOK if name not in REPLAYED], PAPERS),
+            iterations=2,
+            evaluations=N,
+        )
         | named(record_canary, [("Limit", "MountainCar-v0")], iterations=1, evaluations=1, parameters=COARSE),
+    ),
+    "replayed": Kind(
+        "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),
 }
 

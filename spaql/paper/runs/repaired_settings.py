@@ -8,7 +8,7 @@ SPACING = 1.1  # between looks at agents of the paper's, if that is more: the sa
 REMOVED: dict[str, dict[str, Any]] = {  # one change is taken back
     "SPAQL-R, no replay": {"replays": 0},
     "SPAQL-R, one step": {"steps": 1},
-    "SPAQL-R, no slopes": {"tilt": False},
+    "SPAQL-R, no tiles": {"tilings": 0},
     "SPAQL-R, halved cells": {"visits": None},
     "SPAQL-R, falling rate": {"alpha": None},
     "SPAQL-R, no angles": {"angles": ()},  # on Pendulum; CartPole has none
@@ -19,7 +19,7 @@ REMOVED: dict[str, dict[str, Any]] = {  # one change is taken back
 }
 
 # From SPAQL's learning and its cells, with SPAQL-R's actions and exploration, to SPAQL-R: each rung takes the next of
-# these back from the one before.  The last rung but one is "SPAQL-R, no slopes".
+# these back from the one before.  The last rung but one is "SPAQL-R, no tiles".
 SPAQLS: dict[str, Any] = {
     "terminal": False,
     "discount": 1.0,
@@ -29,7 +29,7 @@ SPAQLS: dict[str, Any] = {
     "angles": (),
     "steps": 1,
     "replays": 0,
-    "tilt": False,
+    "tilings": 0,
 }
 LADDER: dict[str, dict[str, Any]] = {
     f"SPAQL-R, rung {rung + 1}": dict(list(SPAQLS.items())[rung:]) for rung in range(len(SPAQLS) - 1)
