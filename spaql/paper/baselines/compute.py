@@ -24,11 +24,33 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
     ),
     "Tiles, replayed": (
         Replayed,
-        {"tilings": 16, "bins": 8, "alpha": 0.2, "steps": 5, "replays": 8, "epsilon": 0.05, "actions": 2},
+        {
+            "tilings": 16,
+            "bins": 8,
+            "alpha": 0.1,
+            "common": 0.9,
+            "gamma": 0.99,
+            "epsilon": 0.1,
+            "decay": 5000.0,
+            "replays": 8,
+            "steps": 20,
+            "actions": 2,
+        },  # fmt: skip
     ),
     "Grid, replayed": (
         Replayed,
-        {"tilings": 1, "bins": 16, "alpha": 0.05, "steps": 5, "replays": 32, "epsilon": 0.05, "actions": 2},
+        {
+            "tilings": 1,
+            "bins": 20,
+            "alpha": 0.1,
+            "common": 0.8,
+            "gamma": 0.98,
+            "epsilon": 0.05,
+            "decay": 5000.0,
+            "replays": 16,
+            "steps": 20,
+            "actions": 2,
+        },  # fmt: skip
     ),
     "Fitted Q": (FittedQ, {"trees": 10, "least": 10, "sweeps": 40, "gamma": 0.99, "actions": 2}),
 }

@@ -105,7 +105,7 @@ PROTOTYPES = {
     "Tiles, replayed": {"alpha": 0.2, "common": 0.8, "tilings": 16, "bins": 8, "gamma": 0.99, "epsilon": 0.05,
                         "decay": 5000.0, "replays": 8, "steps": 5, "actions": 2},
 }  # fmt: skip
-TRIALS = {"SPAQL-R": 48, "Sarsa(λ)": 48, "Tiles, replayed": 48, "Grid, replayed": 20}  # fewer of what is far behind
+TRIALS = {"SPAQL-R": 48, "Sarsa(λ)": 48, "Tiles, replayed": 48, "Grid, replayed": 48}
 
 
 def draw_settings(algorithm: str) -> list[dict[str, Any]]:
@@ -117,7 +117,7 @@ def draw_settings(algorithm: str) -> list[dict[str, Any]]:
         one = {name: options[rng.integers(len(options))] for name, options in lists.items()}
         if one not in found:
             found.append(one)
-    return found + [PROTOTYPES[algorithm]] * (algorithm in PROTOTYPES)
+    return [*found, PROTOTYPES[algorithm]] if algorithm in PROTOTYPES else found
 
 
 def try_settings(
