@@ -35,7 +35,7 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "replays": 8,
             "steps": 20,
             "actions": 2,
-        },  # fmt: skip
+        },
     ),
     "Grid, replayed": (
         Replayed,
@@ -50,7 +50,7 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "replays": 16,
             "steps": 20,
             "actions": 2,
-        },  # fmt: skip
+        },
     ),
     "Fitted Q": (FittedQ, {"trees": 10, "least": 10, "sweeps": 40, "gamma": 0.99, "actions": 2}),
 }
