@@ -176,7 +176,7 @@ def test_replay_and_a_constant_learning_rate_are_what_counts():
     for name in ("no discount", "no end"):
         assert frame.mean_high["CartPole-v0", f"SPAQL-R, {name}", 40_000] < low["CartPole-v0", "SPAQL-R", 40_000]
     # By themselves these are worth little after 40,000 samples.
-    for name in ("one step", "no slopes", "halved cells"):
+    for name in ("one step", "no tiles", "halved cells"):
         assert whole["CartPole-v0", f"SPAQL-R, {name}", 40_000] > 190
     for name in ("one step", "halved cells", "no angles", "no discount"):
         assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 25
