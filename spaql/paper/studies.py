@@ -641,7 +641,7 @@ def other_runs(
 )
 def network_runs(
     agents: int = 1,  # of SAC and DQN, which take up to a quarter of an hour each
-    ppo_agents: int = 2,
+    ppo_agents: int = 10,
     iterations: int = 100,
     evaluations: int = 20,
     seed: int = SEED,
