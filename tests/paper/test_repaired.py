@@ -164,22 +164,18 @@ def stored():
     return list(records.values())
 
 
-def test_replay_and_a_constant_learning_rate_are_what_counts():
+def test_replay_and_values_that_actions_share_are_what_counts():
     jobs = [job for name in ("repaired", "variants") for job in study(name)]
     records, missing = load_stored(jobs, default_store())
     assert not missing
     frame = repaired.removals(records.values()).set_index(["system", "algorithm", "samples"])
-    whole, low = frame["mean"], frame.mean_low
-    for system in BOTH:
-        assert frame.mean_high[system, "SPAQL-R, no replay", 40_000] < low[system, "SPAQL-R", 40_000]
-        assert whole[system, "SPAQL-R, falling rate", 40_000] < whole[system, "SPAQL-R", 40_000] - 40
-    for name in ("no discount", "no end"):
-        assert frame.mean_high["CartPole-v0", f"SPAQL-R, {name}", 40_000] < low["CartPole-v0", "SPAQL-R", 40_000]
-    # By themselves these are worth little after 40,000 samples.
-    for name in ("one step", "no tiles", "halved cells"):
-        assert whole["CartPole-v0", f"SPAQL-R, {name}", 40_000] > 190
-    for name in ("one step", "halved cells", "no angles", "no discount"):
-        assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 25
+    whole, low, high = frame["mean"], frame.mean_low, frame.mean_high
+    assert high["CartPole-v0", "SPAQL-R, no replay", 40_000] < low["CartPole-v0", "SPAQL-R", 40_000]
+    assert whole["Pendulum-v1", "SPAQL-R, no tiles", 40_000] < whole["Pendulum-v1", "SPAQL-R", 40_000] - 20
+    # By themselves the others are worth little after 40,000 samples.
+    for name in ("one step", "halved cells", "falling rate", "no discount"):
+        assert whole["CartPole-v0", f"SPAQL-R, {name}", 40_000] > 195
+        assert abs(whole["Pendulum-v1", f"SPAQL-R, {name}", 40_000] - whole["Pendulum-v1", "SPAQL-R", 40_000]) < 15
 
 
 def test_the_ladder_from_spaql_to_spaqlr_on_the_stored_runs():
@@ -192,11 +188,12 @@ def test_the_ladder_from_spaql_to_spaqlr_on_the_stored_runs():
     start, end, _, first, rate, cells, angles, several, replay, _ = list(repaired.RUNGS.values())[2:]
     assert ("Pendulum-v1", end) not in frame.index
     assert ("CartPole-v0", angles) not in frame.index
-    assert low["CartPole-v0", start] > 150
+    assert high["CartPole-v0", start] < 15  # as the theorem says, nothing is learned
+    assert low["CartPole-v0", end] > 120
     for system in BOTH:
         assert high[system, several] < low[system, replay]
-        assert high[system, rate] < low[system, first]
-        assert high[system, rate] < low[system, cells]
+    assert high["CartPole-v0", rate] < low["CartPole-v0", first]
+    assert high["CartPole-v0", rate] < low["CartPole-v0", cells]
 
 
 def test_a_rung_counts_the_samples_of_rollouts_only_where_they_choose():
