@@ -230,6 +230,7 @@ def versions_table() -> Table:
 def attestations_table() -> Table:
     """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
     names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "repaired": "SPAQL-R", "trpo": "TRPO", "textbook": "the textbook"}
+    names["replayed"] = "tiles and grid with replay"
     rows = [
         {
             "date": entry["date"],
