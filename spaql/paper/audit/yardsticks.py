@@ -58,11 +58,14 @@ def returns(records: Iterable[Record]) -> pd.DataFrame:
 def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
     """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network.
 
-    `told` is whether Welch's test tells their agents apart.
+    At the end of training it is the mean of fresh episodes, which are more.  Fitted Q iteration has too few agents to
+    be compared.  `told` is whether Welch's test tells their agents apart.
     """
-    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
+    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS} - {"Fitted Q"}]
+    frame = rewards_at(mine, counts).merge(ends(mine), on=["system", "algorithm", "agent"], suffixes=("", "_in_all"))
+    frame["reward"] = frame.fresh.where(frame.samples == frame.samples_in_all, frame.reward)
     rows = []
-    for (system, samples), here in rewards_at(mine, counts).groupby(["system", "samples"]):
+    for (system, samples), here in frame.groupby(["system", "samples"]):
         agents = {name: group.reward for name, group in here.groupby("algorithm")}
         ours = agents.pop(AHEAD)
         rival = max(agents, key=lambda name: agents[name].mean())
