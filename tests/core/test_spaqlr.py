@@ -9,11 +9,13 @@ import pytest
 from gymnasium import spaces
 
 from spaql import SPAQL, SPAQLR, archive
+from spaql.algorithms import MOST_TILES
 from spaql.bisection import box_around, copy, cut, first_cell, leaf_below, with_nodes
 from spaql.policies import export_python, export_text
-from spaql.replay import TAKEN
+from spaql.replay import TAKEN, find_tiles
 from spaql.saving import FORMAT, VERSION
 from spaql.systems import make_env
+from spaql.tiles import PLAIN, Tiles
 from tests.conftest import same_sines
 
 SMALL = {"visits": 8, "memory": 300, "replays": 3, "steps": 4, "decay": 100.0}  # everything happens within 15 episodes
@@ -396,6 +398,18 @@ def test_a_state_on_a_border_is_in_the_upper_half_and_so_is_its_box():
     cut(tree, 0, 0, 0.0)
     assert leaf_below(tree.child, tree.axis, tree.border, 0, state, 0) == 2
     assert box_around(tree, state, 0).tolist() == [[0.0], [1.0]]
+
+
+def test_more_tiles_than_weights_share_them():
+    places = np.array([[i, PLAIN] for i in range(20)])
+    states = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, 20))
+    found = np.empty((1000, 16), np.int32)
+    find_tiles(Tiles(16, 8, places, MOST_TILES), states, found)
+    assert len(np.unique(found)) > 15_000
+    number = 5
+    for i, z in enumerate(states[7]):
+        number = number * 9 + int((z + 1.0) / 2.0 * 8 + (2 * i + 1) * 5 % 16 / 16)
+    assert found[7, 5] == number % MOST_TILES
 
 
 def test_values_stay_within_what_rewards_allow():
