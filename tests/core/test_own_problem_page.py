@@ -33,10 +33,13 @@ def test_the_page_has_its_files():
     assert len(BLOCKS) == PAGE.count("```python") + PAGE.count("```c\n") == len(set(names)) + 1
 
 
-@pytest.mark.parametrize("place", range(len(BLOCKS)), ids=[f"{i}-{name}" for i, (name, _) in enumerate(BLOCKS)])
-def test_each_block_runs_as_printed(folder, place):
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [pytest.param(*block, marks=pytest.mark.long if "optuna" in block[0] else ()) for block in BLOCKS],
+    ids=[f"{i}-{name}" for i, (name, _) in enumerate(BLOCKS)],
+)
+def test_each_block_runs_as_printed(folder, name, text):
     where, printed = folder
-    name, text = BLOCKS[place]
     with (where / name).open("a", encoding="utf-8") as file:
         file.write(text)
     if name in ("room.py", "loop.c"):

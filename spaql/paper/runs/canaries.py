@@ -153,7 +153,7 @@ class Kind(NamedTuple):
     canaries: Canaries
 
 
-REPAIRED_CELLS = [("SPAQL-R", system) for system in (*SYSTEMS, "Acrobot-v1")]
+REPAIRED_CELLS = [("SPAQL-R", system) for system in (*PAPERS, "Acrobot-v1")]
 REPAIRED_CELLS += [(name, "Pendulum-v1") for name in REPAIRED if name != "SPAQL-R"]
 SHOWN = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # systems whose policies are looked at
 
