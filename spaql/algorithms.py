@@ -185,7 +185,7 @@ class SPAQLR(Agent):
     beta
         β, how much of α is the learning rate of the advantages of cells; the value of states has all of it.
     tilings, bins
-        How many grids the value is learned on, and how many tiles each has along an axis.  Without tilings there is no
+        How many grids the value is learned on, a power of two, and how many tiles each has along an axis.  Without any there is no
         value beside the estimates of the cells, which then learn with all of α.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
@@ -299,7 +299,14 @@ class SPAQLR(Agent):
             "visits": None if own["visits"] is None else check_integer("visits", own["visits"]),
             "terminal": bool(own["terminal"]),
         }
-        checked |= {name: check_integer(name, own[name]) for name in ("bins", "memory", "steps")}
+        checked |= {name: check_integer(name, own[name]) for name in ("memory", "steps")}
+        checked["bins"] = check_integer("bins", own["bins"], at_most=1000)
+        if checked["tilings"] & (checked["tilings"] - 1):
+            raise ValueError(
+                f"tilings must be 0 or a power of two, not {checked['tilings']}: others are shifted unevenly"
+            )
+        if checked["tilings"] and (checked["alpha"] or 0.0) * (1.0 + checked["beta"]) >= 2.0:
+            raise ValueError("alpha × (1 + beta), the learning rate of an estimate, must be below 2")
         checked["actions"] = check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS)
         checked["angles"] = pairs_of(self._space)
         work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
@@ -397,7 +404,7 @@ class SPAQLR(Agent):
     def _advance(self, starts: Any, N: int) -> None:
         steps = len(starts) * self._learner.limit
         self._memory = with_room(self._memory, int(self._memory.counts[TAKEN]) + steps, self.parameters["memory"])
-        wanted = most_nodes(self._trainee, self._replayer.visits, steps)
+        wanted = most_nodes(self._trainee, steps)
         if len(self._trainee.child) < wanted:
             self._trainee = self._best = with_nodes(self._trainee, wanted + len(self._trainee.child))
         run = ReplayRun(self._learner, self._replayer, self._trainee, self._memory, self._status, self._history)

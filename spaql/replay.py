@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, leaves_of, widest
+from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, widest
 from spaql.compiling import borrowed, either, entry, inlined
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
@@ -109,9 +109,12 @@ def copy_memory(memory: Memory) -> Memory:
     return Memory(*(array.copy() for array in memory))
 
 
-def most_nodes(tree: Bisection, visits: int, steps: int) -> int:
-    """Return how many nodes there can be after so many steps more: a cut takes so many visits of its own."""
-    return int(tree.nodes[0]) + 2 * (steps // max(1, visits) + leaves_of(tree)) + 2
+def most_nodes(tree: Bisection, steps: int) -> int:
+    """Return how many nodes there can be after so many steps more.
+
+    Each step may cut: a cell that was a point has gathered many visits when states begin to differ.
+    """
+    return int(tree.nodes[0]) + 2 * steps
 
 
 # ---------------------------------------------------------------------------------------------------------------------

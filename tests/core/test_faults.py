@@ -137,9 +137,10 @@ for path in sorted(Path(".").glob("*.npz")):
 print(json.dumps(outcome))
 """
 # What may be changed without breaking anything: numbers that learning could have given.
-FREE = ("history", "status", "_balls", "memory_x", "memory_y", "memory_reward", "memory_action", "memory_end")
+FREE = ("history", "status", "_balls", "memory_x", "memory_y", "memory_reward", "memory_action", "memory_end",
+        "memory_weights")  # fmt: skip
 # Of SPAQL-R's cells too, where any cut may have been made.
-FREE_CELLS = ("_q", "_slope", "_low", "_high", "_visits", "_least", "_most", "_axis", "_border")
+FREE_CELLS = ("_q", "_visits", "_axis", "_border", "_seen")
 AGENTS = {
     "AQL": lambda: AQL("CartPole-v0", xi=4, seed=3).learn(30, 2),
     "SPAQL": lambda: SPAQL("Pendulum-v1", xi=4, seed=3).learn(30, 2),

@@ -393,6 +393,29 @@ def test_a_partition_grows_with_its_visits():
     assert agent.learn(samples=2000).arms <= 2 * (1 + 2050 // 50)
 
 
+class Late(gym.Env):
+    """Shows one state for a long time, and then many."""
+
+    observation_space, action_space = spaces.Box(-1.0, 1.0, (2,), np.float64), spaces.Discrete(2)
+    taken = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return np.zeros(2), {}
+
+    def step(self, action):
+        self.at, self.taken = self.at + 1, self.taken + 1
+        shown = np.zeros(2) if self.taken < 1500 else self.np_random.uniform(-1.0, 1.0, 2)
+        return shown, 1.0, False, self.at == 100, {}
+
+
+def test_there_is_room_when_a_point_becomes_a_cell():
+    agent = SPAQLR(Late(), seed=0, horizon=100, replays=0, visits=20).learn(14)
+    assert agent.arms == 2
+    assert agent.learn(10).arms > 2 * 70  # many more cuts than visits of their own would allow
+
+
 def test_a_state_on_a_border_is_in_the_upper_half_and_so_is_its_box():
     tree, state = with_nodes(first_cell(np.ones(1), np.zeros((2, 1)), 0.0), 3), np.zeros((1, 1))
     cut(tree, 0, 0, 0.0)
