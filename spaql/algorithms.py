@@ -185,8 +185,8 @@ class SPAQLR(Agent):
     beta
         β, how much of α is the learning rate of the advantages of cells; the value of states has all of it.
     tilings, bins
-        How many grids the value is learned on, a power of two, and how many tiles each has along an axis.  Without any there is no
-        value beside the estimates of the cells, which then learn with all of α.
+        How many grids the value is learned on, a power of two, and how many tiles each has along an axis.  With 0
+        tilings there is no value beside the estimates of the cells, which then learn with all of α.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
     replays

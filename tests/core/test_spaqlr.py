@@ -547,6 +547,10 @@ def test_it_learns_both_systems_of_the_paper():
     [
         ({"alpha": 0}, "alpha must be a number above 0 and at most 1"),
         ({"alpha": 1.5}, "alpha must be a number above 0 and at most 1"),
+        ({"alpha": 1.0, "beta": 1.0}, "must be below 2"),
+        ({"beta": 0}, "beta must be a number above 0"),
+        ({"tilings": 6}, "tilings must be 0 or a power of two, not 6"),
+        ({"bins": 2000}, "bins must be a whole number of at most 1,000"),
         ({"epsilon": -0.1}, "epsilon must be a number of at least 0 and at most 1"),
         ({"discount": 1.1}, "discount must be"),
         ({"decay": 0}, "decay must be a number above 0"),
