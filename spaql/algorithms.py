@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 from collections.abc import Sequence
 from typing import Any, Self, Unpack
 
@@ -249,15 +250,8 @@ class SPAQLR(Agent):
                 f"SPAQL-R follows no rules of the paper's, not even {shared['rules']!r}: leave `rules` out"
             )
         own: dict[str, Any] = {"alpha": alpha, "beta": beta, "tilings": tilings, "bins": bins, "epsilon": epsilon}
-        own |= {
-            "decay": decay,
-            "replays": replays,
-            "memory": memory,
-            "visits": visits,
-            "steps": steps,
-            "actions": actions,
-        }
-        super().__init__(env, own | {"terminal": terminal, "angles": angles}, **shared)
+        own |= {"decay": decay, "replays": replays, "memory": memory, "visits": visits, "steps": steps}
+        super().__init__(env, own | {"actions": actions, "terminal": terminal, "angles": angles}, **shared)
         self._check_circles()
         given = self.parameters
         plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "terminal")}
@@ -433,8 +427,14 @@ class SPAQLR(Agent):
         super()._set_state(state)
         if state.memory is not None:
             self._memory = state.memory
-            find_tiles(self._replayer.tiles, state.memory.x, state.memory.tiles_x)
-            find_tiles(self._replayer.tiles, state.memory.y, state.memory.tiles_y)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
+        """Return a saved agent, as the other algorithms do; the tiles of what it remembers are found again."""
+        agent = super().load(path, env)
+        find_tiles(agent._replayer.tiles, agent._memory.x, agent._memory.tiles_x)
+        find_tiles(agent._replayer.tiles, agent._memory.y, agent._memory.tiles_y)
+        return agent
 
 
 class Random(Agent):

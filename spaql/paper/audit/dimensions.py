@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from spaql.paper.audit.kept import load_kept, path_of, write_kept
-from spaql.paper.audit.yardsticks import TILED
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_ours
+from spaql.paper.runs.algorithms import REPLAYED
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT
@@ -21,7 +21,7 @@ from spaql.tiles import Tiles, count_of
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies
 LEVEL, MOST = LEVELS["Pendulum-v1"], 200_000  # samples
-ALGORITHMS = ("SPAQL-R", *TILED)
+ALGORITHMS = ("SPAQL-R", *REPLAYED)
 AGENTS = 5
 LARGEST = 25_000_000  # tiles; with more, the weights and what else there is would not fit into a gigabyte
 
@@ -35,7 +35,7 @@ def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[s
     """Return what an agent needs to reach the level, or has taken without; nothing if it needs too much memory."""
     job = Job(algorithm, system, 0.0, most // CHECKPOINT, EPISODES, SEED, agent)
     dimensions = ANGLE_AND_SPEED + SYSTEMS.index(system)
-    if algorithm in TILED:
+    if algorithm in REPLAYED:
         settings = BASELINES[algorithm][1]
         if count_of(Tiles(settings["tilings"], settings["bins"], np.empty((dimensions, 2)))) > LARGEST:
             return None

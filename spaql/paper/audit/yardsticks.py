@@ -12,7 +12,6 @@ from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import SIX, study
 from spaql.systems import episode_limit, make_env, possible_returns
 
-TILED = ("Tiles, replayed", "Grid, replayed")  # SPAQL-R's recipe on another representation
 RIVALS = tuple(name for name in TEXTBOOK if name != "By hand")  # that learn, and have no network
 NETWORKS = ("SAC", "DQN", "PPO", "TRPO tuned")
 ORDER = ("Limit", "Limit, two actions", "By hand", AHEAD, *RIVALS, *NETWORKS, "SPAQL", "SPAQL-TS", "Random")

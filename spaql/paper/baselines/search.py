@@ -66,6 +66,7 @@ REPLAYED: dict[str, tuple] = {
     "actions": (2, 3),
 }
 GAMMAS = (0.98, 0.99, 0.995)
+TILED = {"common": (0.0, 0.5, 0.8, 0.9), "tilings": (8, 16), "bins": (6, 8, 10), "gamma": GAMMAS} | REPLAYED
 LISTS: dict[str, dict[str, tuple]] = {
     "SPAQL-R": {
         "beta": (0.05, 0.1, 0.2),
@@ -84,20 +85,8 @@ LISTS: dict[str, dict[str, tuple]] = {
         "epsilon": (0.0, 0.01, 0.05, 0.1),
         "actions": (2, 3),
     },
-    "Tiles, replayed": {
-        "common": (0.0, 0.5, 0.8, 0.9),
-        "tilings": (8, 16),
-        "bins": (6, 8, 10),
-        "gamma": GAMMAS,
-    }
-    | REPLAYED,
-    "Grid, replayed": {
-        "common": (0.0, 0.5, 0.8, 0.9),
-        "tilings": (1,),
-        "bins": (8, 12, 16, 20),
-        "gamma": GAMMAS,
-    }
-    | REPLAYED,
+    "Tiles, replayed": TILED,
+    "Grid, replayed": TILED | {"tilings": (1,), "bins": (8, 12, 16, 20)},
 }
 PROTOTYPES = {
     "SPAQL-R": {"alpha": 0.2, "beta": 0.1, "tilings": 16, "bins": 8, "discount": 0.995, "epsilon": 0.1, "decay": 2000.0,

@@ -10,16 +10,14 @@ import numpy as np
 
 from spaql.compiling import either, inlined
 from spaql.paper.baselines.agent import Baseline
-from spaql.systems import reset, room, step, system_of
+from spaql.systems import reset, room, step
+from spaql.systems.environments import angles_of
 from spaql.tiles import PLAIN, Tiles, active, count_of
 
 
 def places_of(env: gym.Env) -> np.ndarray:
     """Return where the variables of an environment stand in its observation, with angles for cosines and sines."""
-    system = system_of(env)
-    pairs = () if system is None else system.angles.values()
-    names = [] if system is None else [variable.name for variable in system.observed]
-    angles = [(names.index(cosine), names.index(sine)) for cosine, sine in pairs]
+    angles = angles_of(env)
     used = {place for pair in angles for place in pair}
     rest = [(place, PLAIN) for place in range(env.observation_space.shape[0]) if place not in used]
     return np.array([*angles, *rest], np.int64)

@@ -229,8 +229,8 @@ def versions_table() -> Table:
 
 def attestations_table() -> Table:
     """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
-    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "repaired": "SPAQL-R", "trpo": "TRPO", "textbook": "the textbook"}
-    names["replayed"] = "tiles and grid with replay"
+    names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "repaired": "SPAQL-R", "trpo": "TRPO"}
+    names |= {"textbook": "the textbook", "replayed": "tiles and grid with replay"}
     rows = [
         {
             "date": entry["date"],

@@ -55,7 +55,7 @@ NETWORK = Algorithm(
 )
 TRPO = NETWORK._replace(by_samples=False, before=True)
 
-REPLAYED = ("Tiles, replayed", "Grid, replayed")
+REPLAYED = ("Tiles, replayed", "Grid, replayed")  # SPAQL-R's recipe on another representation
 TEXTBOOK = ("By hand", "Random linear", "Sarsa(λ)", *REPLAYED, "Fitted Q")
 BASELINE = Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)
 
