@@ -682,19 +682,18 @@ def textbook_runs(
     systems: Iterable[str] = SIX,
     agents: int = 20,
     iterations: int = 100,
-    fitted_agents: int = 2,  # which take minutes each
-    fitted_iterations: int = 10,
+    fitted_agents: int = 5,  # which take minutes each
     evaluations: int = 20,
     seed: int = SEED,
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return rules by hand, which learn nothing, and the textbook's algorithms."""
-    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, fitted_iterations)}
+    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, iterations)}
     jobs = []
     for system, name in itertools.product(systems, TEXTBOOK):
         several, most = sizes.get(name, (agents, iterations))
         episodes = MANY if name == "By hand" else fresh
-        jobs += some(name, system, several, min(most, iterations), evaluations, seed, fresh=episodes)
+        jobs += some(name, system, several, most, evaluations, seed, fresh=episodes)
     return jobs
 
 

@@ -8,7 +8,7 @@ import pytest
 from spaql import SPAQLR
 from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
-from spaql.paper.baselines.extra_trees import fit, new_forest, predict
+from spaql.paper.baselines.fitted import FittedQ
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
 from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import greedy, value
@@ -138,16 +138,17 @@ def test_the_regulator_solves_the_riccati_equation():
     assert gain == pytest.approx(np.array([[golden / (1 + golden)]]))
 
 
-def test_extra_trees_learn_a_step():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, (400, 2))
-    y = np.where(x[:, 0] > 0.2, 3.0, -1.0)
-    forest, found = new_forest(10, len(x)), np.empty(3)
-    fit(forest, x, y, 2, rng)
-    predict(forest, np.array([[0.9, 0.0], [-0.9, 0.5], [0.5, -0.9]]), found)
-    assert found == pytest.approx([3.0, -1.0, 3.0])
-    predict(forest, x, grown := np.empty(400))
-    assert grown == pytest.approx(y)  # with leaves of one value the trees know their examples
+def test_fitted_q_plays_what_scikit_learn_fitted():
+    """Each remembered action is the best by scikit-learn's own predictions; Q of a last step is its reward."""
+    agent = FittedQ("CartPole-v0", 0, sweeps=2, trees=3, least=1, epsilon=0.0, decay=1.0).learn(2000)
+    fitted, taken = agent.models, agent.batch[0][1000:]
+    before = FittedQ("CartPole-v0", 0, sweeps=2, trees=3, least=1, epsilon=0.0, decay=1.0).learn(1000)
+    best = np.argmax([model.predict(taken) for model in before.models], axis=0)
+    assert (agent.batch[2][1000:] == best).all()
+    x, _, action, reward, end = agent.batch
+    for a, model in enumerate(fitted):
+        last = end & (action == a)
+        assert model.predict(x[last]) == pytest.approx(reward[last])
 
 
 @pytest.mark.parametrize("name", ["Tiles, replayed", "Random linear"])

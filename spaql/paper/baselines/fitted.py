@@ -1,7 +1,7 @@
-"""Fitted Q iteration with extremely randomised trees (Ernst, Geurts, Wehenkel 2005), on a batch that grows.
+"""Fitted Q iteration (Ernst, Geurts, Wehenkel 2005) with scikit-learn's extremely randomised trees, on a growing batch.
 
-Every 2,000 samples, all transitions so far are learnt from several times: for each action, trees are grown on
-r + γ max_a Q(y, a), with the Q of the time before.  Exploration is SPAQL-R's.
+Whenever the batch has grown by a quarter, all its transitions are learnt from several times: for each action, trees are
+grown on r + γ max_a Q(y, a), with the Q of the time before.  Exploration is SPAQL-R's.
 """
 
 import math
@@ -10,24 +10,63 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import either, inlined
-from spaql.paper.baselines import extra_trees
 from spaql.paper.baselines.agent import Baseline
-from spaql.paper.baselines.extra_trees import new_forest, predict, predict_one
 from spaql.paper.baselines.tiles import places_of
 from spaql.systems import ENDED, reset, room, step
 
-BATCH = 2000  # samples between two fits
+GROWTH = 1.25  # of the batch between two fits
+AT_ONCE = 1000  # samples with the same policy, at most
 
 
 class Fit(NamedTuple):
     """The parameters."""
 
-    sweeps: int = 20  # iterations of each fit
+    sweeps: int = 10  # iterations of each fit
     trees: int = 20  # for each action
-    least: int = 10  # examples that a node needs to be cut
+    least: int = 5  # examples of a leaf
     gamma: float = 0.99  # the discount
     epsilon: float = 0.1  # the least share of random actions,
     decay: float = 5000.0  # and the samples in which it falls, as SPAQL-R's
+
+
+class Forest(NamedTuple):
+    """Trees as one array for each property of their nodes, for compiled code."""
+
+    roots: np.ndarray
+    axis: np.ndarray
+    cut: np.ndarray
+    left: np.ndarray
+    right: np.ndarray  # equal to `left` at a leaf
+    value: np.ndarray
+
+
+def flatten(model: Any) -> Forest:
+    """Return the trees of scikit-learn's forest behind each other."""
+    trees = [each.tree_ for each in model.estimators_]
+    roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+    join = np.concatenate
+    return Forest(
+        roots,
+        join([tree.feature for tree in trees]),
+        join([tree.threshold for tree in trees]),
+        join([tree.children_left + root for tree, root in zip(trees, roots, strict=True)]),
+        join([tree.children_right + root for tree, root in zip(trees, roots, strict=True)]),
+        join([tree.value[:, 0, 0] for tree in trees]),
+    )
+
+
+NOTHING = Forest(*(np.zeros(1, kind) for kind in (int, int, float, int, int, float)))  # before the first fit
+
+
+@inlined
+def predict(forest, z):
+    """The mean over the trees at a point."""
+    total = 0.0
+    for node in forest.roots:
+        while forest.left[node] != forest.right[node]:
+            node = forest.left[node] if z[forest.axis[node]] <= forest.cut[node] else forest.right[node]
+        total += forest.value[node]
+    return total / len(forest.roots)
 
 
 @inlined
@@ -43,7 +82,7 @@ def best_of(forests, z):
     """The best action at a point; the first of equals."""
     best, highest = 0, -np.inf
     for a in range(len(forests)):
-        q = predict_one(forests[a], z)
+        q = predict(forests[a], z)
         if q > highest:
             best, highest = a, q
     return best
@@ -55,7 +94,7 @@ def play_forests(
 ):
     """Play episodes, or until `most` samples are taken, which are written down; return how many."""
     state, seen, act = room(world), np.empty(len(world.space.centre)), np.empty(actions.shape[1])
-    z, taken = np.empty(len(places)), 0
+    z, taken = np.empty(len(places), np.float32), 0
     for episode in range(len(starts)):
         reset(world, state, starts[episode], seen)
         features(places, seen, z)
@@ -81,45 +120,49 @@ class FittedQ(Baseline):
     def __init__(self, env: Any, seed: Any = None, actions: int = 2, **given: Any):
         super().__init__(env, seed, actions)
         self.given, self.places = Fit(**given), places_of(self.env)
-        self.forests = tuple(new_forest(1, 1) for _ in self.actions)
-        self.taken: list[tuple[np.ndarray, ...]] = []
+        self.models: list[Any] = []
+        self.forests = (NOTHING,) * len(self.actions)
+        self.batch = self._room(0)
+        self.fitted = 0  # samples of the last fit
 
     def learn(self, samples: int) -> "FittedQ":
-        """Take so many samples more, and learn from them; whole batches only."""
-        if samples % BATCH:
-            raise ValueError(f"samples must be a multiple of the batch, {BATCH}, not {samples}")
-        for _ in range(samples // BATCH):
-            share = max(self.given.epsilon, math.exp(-len(self.taken) * BATCH / self.given.decay))
-            room_for = self._room(BATCH)
-            starts = self.world.starts(BATCH)
-            self._run(starts, BATCH, share, room_for, np.empty(len(starts)), self.rng)
-            self.taken.append(room_for)
-            self._fit()
+        """Take so many samples more, and learn from them whenever the batch has grown by a quarter."""
+        last = len(self.batch[0]) + samples
+        while (taken := len(self.batch[0])) < last:
+            share = max(self.given.epsilon, math.exp(-taken / self.given.decay))
+            count = min(AT_ONCE, last - taken)
+            more = self._room(count)
+            self._run(self.world.starts(count), count, share, more, np.empty(count), self.rng)
+            self.batch = tuple(map(np.concatenate, zip(self.batch, more, strict=True)))
+            if taken + count >= GROWTH * self.fitted:
+                self._fit()
+                self.fitted = taken + count
         return self
 
     def _room(self, count: int) -> tuple[np.ndarray, ...]:
         dimensions = len(self.places)
-        return (np.zeros((count, dimensions)), np.zeros((count, dimensions)), np.zeros(count, np.int64),
-                np.zeros(count), np.zeros(count, bool))  # fmt: skip
+        return (np.zeros((count, dimensions), np.float32), np.zeros((count, dimensions), np.float32),
+                np.zeros(count, np.int64), np.zeros(count), np.zeros(count, bool))  # fmt: skip
 
     def _run(self, starts: np.ndarray, most: int, share: float, written: tuple, returns: np.ndarray, rng: Any) -> int:
         return self.world.call(play_forests, starts, self.limit, most, share, self.places, self.forests, self.actions,
                                *written, returns, rng)  # fmt: skip
 
     def _fit(self) -> None:
-        x, y, action, reward, end = (np.concatenate(parts) for parts in zip(*self.taken, strict=True))
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        x, y, action, reward, end = self.batch
         rows = [np.flatnonzero(action == a) for a in range(len(self.actions))]
         for _ in range(self.given.sweeps):
-            values = np.empty((len(self.actions), len(y)))
-            for forest, found in zip(self.forests, values, strict=True):
-                predict(forest, y, found)
-            target = reward + self.given.gamma * np.where(end, 0.0, values.max(axis=0))
-            grown = []
-            for own in rows:
-                forest = new_forest(self.given.trees, len(own))
-                extra_trees.fit(forest, x[own], target[own], self.given.least, self.rng)
-                grown.append(forest)
-            self.forests = tuple(grown)
+            ahead = np.max([model.predict(y) for model in self.models], axis=0) if self.models else 0.0
+            target = reward + self.given.gamma * np.where(end, 0.0, ahead)
+            self.models = [
+                ExtraTreesRegressor(
+                    self.given.trees, min_samples_leaf=self.given.least, random_state=int(self.rng.integers(2**31))
+                ).fit(x[own], target[own])
+                for own in rows
+            ]
+        self.forests = tuple(map(flatten, self.models))
 
     def play(self, starts: np.ndarray) -> np.ndarray:
         """Return the returns of episodes from these starts under the greedy policy."""

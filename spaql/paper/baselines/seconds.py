@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from spaql.paper.baselines.compute import BASELINES
-from spaql.paper.baselines.fitted import BATCH
 from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import TEXTBOOK, untrained
@@ -47,7 +46,7 @@ def learner_of(job: Job) -> tuple[Any, int]:
     if job.algorithm == "SPAQL-R":
         return untrained(job), CHECKPOINT
     made, settings = BASELINES[job.algorithm]
-    return made(job.system, seeds(job)[0], **settings), BATCH if job.algorithm == "Fitted Q" else CHECKPOINT
+    return made(job.system, seeds(job)[0], **settings), CHECKPOINT
 
 
 def measure_ours(agent: Any, apart: int, level: float, most: int) -> tuple[int, float, bool]:

@@ -74,6 +74,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
     **dict.fromkeys(TEXTBOOK, BASELINE),
     **dict.fromkeys(REPLAYED, BASELINE._replace(family="replayed")),
+    "Fitted Q": BASELINE._replace(family="fitted", compiled=False),
 }
 
 

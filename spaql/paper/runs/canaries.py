@@ -17,7 +17,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import REPLAYED, TEXTBOOK, compute, make_agent
+from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.repaired_settings import REPAIRED
@@ -182,7 +182,7 @@ KINDS = {
         "textbook",
         named(
             record_canary,
-            itertools.product([name for name in TEXTBOOK if name not in REPLAYED], PAPERS),
+            itertools.product([name for name in TEXTBOOK if ALGORITHMS[name].family == "textbook"], PAPERS),
             iterations=2,
             evaluations=N,
         )
@@ -191,6 +191,7 @@ KINDS = {
     "replayed": Kind(
         "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),
+    "fitted": Kind("fitted", named(record_canary, [("Fitted Q", "Pendulum-v1")], iterations=2, evaluations=N)),
 }
 
 
