@@ -191,7 +191,7 @@ KINDS = {
     "replayed": Kind(
         "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),
-    "fitted": Kind("fitted", named(record_canary, [("Fitted Q", "Pendulum-v1")], iterations=2, evaluations=N)),
+    "fitted": Kind("fitted", named(record_canary, [("Fitted Q", "CartPole-v0")], iterations=2, evaluations=N)),
 }
 
 

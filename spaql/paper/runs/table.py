@@ -272,7 +272,12 @@ def _read_agents(path: Path, version: tuple[int, ...]) -> Agents:
 
 
 def read_curves(path: Path) -> dict[str, dict[str, np.ndarray]]:
-    """Return the curves of the agents of a file by their digests."""
+    """Return the curves of the agents of a file by their digests, read once unless the file changes."""
+    return _read_curves(path, version_of(path))
+
+
+@functools.lru_cache(8)
+def _read_curves(path: Path, version: tuple[int, ...]) -> dict[str, dict[str, np.ndarray]]:
     with reading(path), open_parquet(path) as file:
         table = file.read(use_threads=False)
         columns = {name: table.column(name).combine_chunks() for name in (*CURVES, FRESH)}
