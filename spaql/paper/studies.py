@@ -682,13 +682,14 @@ def textbook_runs(
     systems: Iterable[str] = SIX,
     agents: int = 20,
     iterations: int = 100,
-    fitted_agents: int = 5,  # which take minutes each
+    fitted_agents: int = 5,  # which take minutes each,
+    fitted_iterations: int = 20,  # and many more with more samples
     evaluations: int = 20,
     seed: int = SEED,
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return rules by hand, which learn nothing, and the textbook's algorithms."""
-    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, iterations)}
+    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, min(fitted_iterations, iterations))}
     jobs = []
     for system, name in itertools.product(systems, TEXTBOOK):
         several, most = sizes.get(name, (agents, iterations))

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from spaql.paper.audit.kept import load_kept, path_of, write_kept
+from spaql.paper.audit.kept import load_kept, write_kept
 from spaql.paper.baselines.compute import BASELINES
-from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_ours
+from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_network, measure_ours
 from spaql.paper.runs.algorithms import REPLAYED
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
+from spaql.paper.runs.network_settings import SB3_SAMPLES
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.tiles import Tiles, count_of
 
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies
 LEVEL, MOST = LEVELS["Pendulum-v1"], 200_000  # samples
-ALGORITHMS = ("SPAQL-R", *REPLAYED)
+ALGORITHMS = ("SPAQL-R", *REPLAYED, "SAC")
 AGENTS = 5
 LARGEST = 25_000_000  # tiles; with more, the weights and what else there is would not fit into a gigabyte
 
@@ -39,16 +40,19 @@ def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[s
         settings = BASELINES[algorithm][1]
         if count_of(Tiles(settings["tilings"], settings["bins"], np.empty((dimensions, 2)))) > LARGEST:
             return None
+    where = {"algorithm": algorithm, "dimensions": dimensions, "agent": agent}
+    if algorithm == "SAC":
+        found = measure_network(job, LEVEL, min(most, SB3_SAMPLES[algorithm, system]))
+        return where | dict(zip(("samples", "seconds", "reached"), found, strict=True))
     learner, apart = learner_of(job)
     samples, seconds, reached = measure_ours(learner, apart, LEVEL, most)
     megabytes = size(learner._settled() if algorithm == "SPAQL-R" else (learner.weights, learner.kept)) / 1e6
-    where = {"algorithm": algorithm, "dimensions": dimensions, "agent": agent}
     return where | {"samples": samples, "seconds": seconds, "megabytes": megabytes, "reached": reached}
 
 
 def main(names: list[str]) -> None:
     """Measure some algorithms, or all, in place of what was measured of them before."""
-    rows = load_kept("dimensions").to_dict("records") if path_of("dimensions").exists() else []
+    rows = [row.dropna().to_dict() for _, row in load_kept("dimensions").iterrows()]
     for algorithm in names or ALGORITHMS:
         rows = [row for row in rows if row["algorithm"] != algorithm]
         for system in SYSTEMS:

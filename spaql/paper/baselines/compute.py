@@ -52,7 +52,10 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "actions": 2,
         },
     ),
-    "Fitted Q": (FittedQ, {"trees": 20, "least": 5, "sweeps": 10, "gamma": 0.99, "actions": 2}),
+    "Fitted Q": (
+        FittedQ,
+        {"trees": 20, "least": 2, "sweeps": 20, "gamma": 0.98, "epsilon": 0.3, "decay": 20000.0, "actions": 2},
+    ),
 }
 
 

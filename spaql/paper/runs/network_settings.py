@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from spaql.paper.runs.dummies import DUMMIES
 from spaql.systems import compiled_world, episode_limit, make_env, space_of
 
 SAMPLES = 4000  # an iteration of the paper's
@@ -36,6 +37,7 @@ GARAGE = {
 
 ZOO: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("zoo.toml").read_text(encoding="utf-8"))
 ZOO |= {system: ZOO[known["as"]] for system, known in ZOO.items() if "as" in known}
+ZOO |= dict.fromkeys(DUMMIES, ZOO["Pendulum-v1"])
 
 SB3_SAMPLES: dict[tuple[str, str], int] = {  # that SAC, PPO and DQN train on
     (algorithm, system): settings["samples"]
