@@ -79,7 +79,7 @@ def standardise(space, observation, x):
 
 CIRCLE = 0.01  # how far cosine and sine may be from the unit circle: some environments round them
 
-MAX_DIMENSIONS = 16  # a split makes up to 2^dimensions balls
+MAX_DIMENSIONS = 16  # more would need more samples than anyone has; a ball would split into 2^dimensions
 
 
 def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any = ()) -> Space:
@@ -117,8 +117,8 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
     dimensions = low.size + (0 if actions else action_half.size)
     if dimensions > MAX_DIMENSIONS or low.size == 0:
         raise ValueError(
-            f"observation {observed.shape} and action together have {dimensions} dimensions: a ball would split into "
-            f"2^{dimensions}; expected 1 to {MAX_DIMENSIONS} (images and long vectors need features first)"
+            f"observation {observed.shape} and action together have {dimensions} dimensions: expected 1 to "
+            f"{MAX_DIMENSIONS}, more than which no partition covers (images and long vectors need features first)"
         )
     bounded = np.isfinite(low) & np.isfinite(high)
     if np.any(high[bounded] <= low[bounded]):
