@@ -57,10 +57,10 @@ def returns(records: Iterable[Record]) -> pd.DataFrame:
 def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
     """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network.
 
-    At the end of training it is the mean of fresh episodes, which are more.  Fitted Q iteration has too few agents to
-    be compared.  `told` is whether Welch's test tells their agents apart.
+    At the end of training it is the mean of fresh episodes, which are more.  `told` is whether Welch's test tells their
+    agents apart.
     """
-    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS} - {"Fitted Q"}]
+    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
     frame = rewards_at(mine, counts).merge(ends(mine), on=["system", "algorithm", "agent"], suffixes=("", "_in_all"))
     frame["reward"] = frame.fresh.where(frame.samples == frame.samples_in_all, frame.reward)
     rows = []
