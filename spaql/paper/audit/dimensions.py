@@ -22,7 +22,7 @@ from spaql.tiles import Tiles, count_of
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies
 LEVEL, MOST = LEVELS["Pendulum-v1"], 200_000  # samples
-ALGORITHMS = ("SPAQL-R", *REPLAYED, "SAC")
+ALGORITHMS = ("SPAQL-R", *REPLAYED, "PPO")
 AGENTS = 5
 LARGEST = 25_000_000  # tiles; with more, the weights and what else there is would not fit into a gigabyte
 
@@ -41,7 +41,7 @@ def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[s
         if count_of(Tiles(settings["tilings"], settings["bins"], np.empty((dimensions, 2)))) > LARGEST:
             return None
     where = {"algorithm": algorithm, "dimensions": dimensions, "agent": agent}
-    if algorithm == "SAC":
+    if (algorithm, system) in SB3_SAMPLES:
         found = measure_network(job, LEVEL, min(most, SB3_SAMPLES[algorithm, system]))
         return where | dict(zip(("samples", "seconds", "reached"), found, strict=True))
     learner, apart = learner_of(job)
