@@ -58,7 +58,8 @@ def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataF
     """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network.
 
     At the end of training it is the mean of fresh episodes, which are more.  `told` is whether Welch's test tells their
-    agents apart.
+    agents apart.  The rival is the best of those that it finds ahead, and if there is none the best of all: a better
+    mean of few agents hides no loss.
     """
     mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
     frame = rewards_at(mine, counts).merge(ends(mine), on=["system", "algorithm", "agent"], suffixes=("", "_in_all"))
@@ -67,10 +68,10 @@ def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataF
     for (system, samples), here in frame.groupby(["system", "samples"]):
         agents = {name: group.reward for name, group in here.groupby("algorithm")}
         ours = agents.pop(AHEAD)
-        rival = max(agents, key=lambda name: agents[name].mean())
-        theirs = agents[rival]
-        told = min(len(ours), len(theirs)) > 1 and welch(ours, theirs).p < 0.05
-        rows.append((system, samples, ours.mean(), rival, theirs.mean(), told))
+        told = {name: min(len(ours), len(each)) > 1 and welch(ours, each).p < 0.05 for name, each in agents.items()}
+        ahead = [name for name, each in agents.items() if told[name] and each.mean() > ours.mean()]
+        rival = max(ahead or agents, key=lambda name: agents[name].mean())
+        rows.append((system, samples, ours.mean(), rival, agents[rival].mean(), told[rival]))
     return pd.DataFrame(rows, columns=["system", "samples", "ours", "rival", "theirs", "told"])
 
 

@@ -34,7 +34,6 @@ def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
     `most` samples, or where there is no room for what they would learn.
     """
     figure, (row,) = new_figure(1, 2, height=2.6)
-    last = frame.dimensions[frame.reached].max() + 1
     reached = frame.assign(**{name: frame[name].where(frame.reached, np.inf) for name in ("samples", "seconds")})
     row[0].axhline(most, color="#1a1a1a", linewidth=0.9)
     for axes, quantity in zip(row, ("samples", "seconds"), strict=True):
@@ -44,7 +43,7 @@ def dimensions_panels(frame: pd.DataFrame, most: int) -> Figure:
             if len(medians):
                 axes.plot(medians.index, medians, color=style.colour, linestyle=style.line, marker="o", markersize=4,
                           label=algorithm)  # fmt: skip
-        axes.set(yscale="log", xticks=range(frame.dimensions.min(), last + 1), xlabel="dimensions")
+        axes.set(yscale="log", xticks=sorted(set(frame.dimensions)), xlabel="dimensions")
         axes.set_ylim(bottom=10.0 ** np.floor(np.log10(frame[quantity].min())))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
