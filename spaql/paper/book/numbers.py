@@ -264,16 +264,14 @@ def six() -> dict[str, str]:
     lower = compared.ours < compared.theirs
     counts = {"behind": compared.told & lower, "ahead": compared.told & ~lower, "level": ~compared.told}
     earned = pd.concat([returns(records("six-states")), returns(everything)])
-    minutes = agents("sb3")[agents("sb3").system == "Pendulum-v1"].groupby("algorithm", as_index=False).wall.median()
     medians = load_kept("dimensions").groupby(["algorithm", "dimensions"], as_index=False).median()
     trees["kind"] = np.where(trees.algorithm == "SPAQL-R", "repaired", "paper")
     trees = trees.assign(leaves=trees.small, small=trees.small_return.str[0], random=trees.random_return.str[0])
     return (
         cells("six.{system}.{algorithm}", earned, "mean", digits=1)
-        | cells("six.minutes.{algorithm}", minutes.assign(minutes=minutes.wall / 60), "minutes", digits=1)
         | {f"six.{name}": str(which.sum()) for name, which in counts.items()}
         | {"six.compared": str(len(compared))}
-        | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples", "megabytes")
+        | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples")
         | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")
         | cells("trees.{system}.{kind}.{column}", trees, "small", "random", digits=1)
     )
