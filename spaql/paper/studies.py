@@ -682,7 +682,7 @@ def textbook_runs(
     systems: Iterable[str] = SIX,
     agents: int = 20,
     iterations: int = 100,
-    fitted_agents: int = 5,  # which take minutes each,
+    fitted_agents: int = 5,  # which take a minute each,
     fitted_iterations: int = 20,  # and many more with more samples
     evaluations: int = 20,
     seed: int = SEED,

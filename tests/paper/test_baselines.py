@@ -8,10 +8,10 @@ import pytest
 from spaql import SPAQLR
 from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
-from spaql.paper.baselines.fitted import FittedQ
+from spaql.paper.baselines.fitted import FittedQ, features
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
 from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
-from spaql.paper.baselines.tiles import greedy, value
+from spaql.paper.baselines.tiles import greedy, places_of, value
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
 from spaql.tiles import Tiles, active, count_of
@@ -141,14 +141,21 @@ def test_the_regulator_solves_the_riccati_equation():
 def test_fitted_q_plays_what_scikit_learn_fitted():
     """Each remembered action is the best by scikit-learn's own predictions; Q of a last step is its reward."""
     agent = FittedQ("CartPole-v0", 0, sweeps=2, trees=3, least=1, epsilon=0.0, decay=1.0).learn(2000)
-    fitted, taken = agent.models, agent.batch[0][1000:]
+    taken = agent.batch[0][1000:]
     before = FittedQ("CartPole-v0", 0, sweeps=2, trees=3, least=1, epsilon=0.0, decay=1.0).learn(1000)
     best = np.argmax([model.predict(taken) for model in before.models], axis=0)
     assert (agent.batch[2][1000:] == best).all()
     x, _, action, reward, end = agent.batch
-    for a, model in enumerate(fitted):
+    for a, model in enumerate(agent.models):
         last = end & (action == a)
         assert model.predict(x[last]) == pytest.approx(reward[last])
+    FittedQ("CartPole-v0", 0).learn(1)  # does not know both actions yet
+
+
+def test_forests_are_told_angles():
+    z = np.empty(2, np.float32)
+    features(places_of(make_env("Pendulum-v1")), np.array([math.cos(3.0), math.sin(3.0), 7.0]), z)
+    assert z == pytest.approx([3.0 / math.pi, 7.0])
 
 
 @pytest.mark.parametrize("name", ["Tiles, replayed", "Random linear"])

@@ -349,6 +349,7 @@ def test_the_table_of_claims_can_be_filtered(visit):
     assert rows.count() == len(load_claims())
     for place, cell in enumerate((2, 3)):
         badges = page.locator(f"table.filtered td:nth-child({cell}) .badge").all_text_contents()
+        assert len(badges) == rows.count()
         choice = page.locator(".filter select").nth(place)
         for verdict, count in Counter(badges).items():
             choice.select_option(verdict)

@@ -37,6 +37,14 @@ def test_who_leads_is_the_best_rival_without_a_network():
     assert yardsticks.leads(2 * made, (5000, 10_000)).told.all()
 
 
+def test_a_better_mean_of_few_agents_hides_no_loss():
+    made = [record("SPAQL-R", [50.0 + agent % 2], agent) for agent in range(20)]
+    made += [record("Tiles, replayed", [60.0 + agent % 2], agent) for agent in range(20)]
+    made += [record("Fitted Q", [reward], agent) for agent, reward in enumerate((20.0, 150.0))]
+    (found,) = yardsticks.leads(made, (5000,)).itertuples()
+    assert (found.rival, found.told) == ("Tiles, replayed", True)
+
+
 def test_an_agent_that_misses_the_level_needs_for_ever(monkeypatch, tmp_path):
     (tmp_path / "seconds.json").write_text(
         '{"environment": {"CartPole-v1": 0.1}, "agents": ['

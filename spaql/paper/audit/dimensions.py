@@ -8,8 +8,9 @@ import sys
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from spaql.paper.audit.kept import load_kept, write_kept
+from spaql.paper.audit.kept import load_kept, path_of, write_kept
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.seconds import EPISODES, LEVELS, SEED, learner_of, measure_network, measure_ours
 from spaql.paper.runs.algorithms import REPLAYED
@@ -42,17 +43,18 @@ def measure(algorithm: str, system: str, agent: int, most: int = MOST) -> dict[s
             return None
     where = {"algorithm": algorithm, "dimensions": dimensions, "agent": agent}
     if (algorithm, system) in SB3_SAMPLES:
-        found = measure_network(job, LEVEL, min(most, SB3_SAMPLES[algorithm, system]))
+        found = measure_network(job, LEVEL, most)
         return where | dict(zip(("samples", "seconds", "reached"), found, strict=True))
-    learner, apart = learner_of(job)
-    samples, seconds, reached = measure_ours(learner, apart, LEVEL, most)
+    learner = learner_of(job)
+    samples, seconds, reached = measure_ours(learner, LEVEL, most)
     megabytes = size(learner._settled() if algorithm == "SPAQL-R" else (learner.weights, learner.kept)) / 1e6
     return where | {"samples": samples, "seconds": seconds, "megabytes": megabytes, "reached": reached}
 
 
 def main(names: list[str]) -> None:
     """Measure some algorithms, or all, in place of what was measured of them before."""
-    rows = [row.dropna().to_dict() for _, row in load_kept("dimensions").iterrows()]
+    known = load_kept("dimensions") if path_of("dimensions").exists() else pd.DataFrame()
+    rows = [row.dropna().to_dict() for _, row in known.iterrows()]
     for algorithm in names or ALGORITHMS:
         rows = [row for row in rows if row["algorithm"] != algorithm]
         for system in SYSTEMS:

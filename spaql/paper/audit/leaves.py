@@ -41,7 +41,7 @@ FRESH, SEED = 1000, 7070  # episodes that are reported, and what seeds them
 def while_learning(system: str) -> Iterator[dict[str, Any]]:
     """Yield the sizes and returns of SPAQL-R's exact trees, by agent and samples."""
     for job in [job for job in study("repaired") if job.system == system][:AGENTS]:
-        (agent, _), taken = learner_of(job), 0
+        agent, taken = learner_of(job), 0
         for samples in SAMPLES:
             agent.learn(samples=samples - taken)
             taken = samples

@@ -15,7 +15,7 @@ from spaql.paper.baselines.tiles import places_of
 from spaql.systems import ENDED, reset, room, step
 
 GROWTH = 1.25  # of the batch between two fits
-AT_ONCE = 1000  # samples with the same policy, at most
+AT_ONCE = 1000  # samples, after which the batch may have grown enough
 
 
 class Fit(NamedTuple):
@@ -134,7 +134,8 @@ class FittedQ(Baseline):
             more = self._room(count)
             self._run(self.world.starts(count), count, share, more, np.empty(count), self.rng)
             self.batch = tuple(map(np.concatenate, zip(self.batch, more, strict=True)))
-            if taken + count >= GROWTH * self.fitted:
+            tried = len(np.unique(self.batch[2])) == len(self.actions)
+            if tried and taken + count >= GROWTH * self.fitted:
                 self._fit()
                 self.fitted = taken + count
         return self

@@ -5,7 +5,7 @@ the second round, came after first results).  Each trial trains `AGENTS` agents 
 the mean of (return - worst) / (best - worst), cut to [0, 1], over systems and checkpoints.  Of SPAQL-R, and of tiles
 with its replay, the best `AGAIN` are tried again on another seed with `MORE` agents.  The highest score is chosen, the
 first of equals.  The settings of the prototypes were added after the random ones.  Fitted Q iteration, which takes
-minutes, is tried with fewer settings and samples.
+a minute and more, is tried with fewer settings and samples.
 
 What SPAQL-R is, besides its settings, was decided before, by the score above with six to twelve agents and a third
 seed.  The cells alone, with slopes in the place of tiles, had 0.78; when all actions of a cell shared four fifths of an

@@ -9,13 +9,13 @@ still while the policy is evaluated, and begins when everything is compiled.
 import json
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.linear import RandomLinear
+from spaql.paper.baselines.search import MOST
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import TEXTBOOK, untrained
 from spaql.paper.runs.job import Job, seeds
@@ -24,36 +24,26 @@ from spaql.paper.runs.repaired_settings import CHECKPOINT
 
 LEVELS = {"Pendulum-v1": -250.0, "CartPole-v1": 452.0, "MountainCar-v0": -108.0, "Acrobot-v1": -109.0}
 AGENTS, EPISODES, SEED = 3, 100, 5050
-MOST = {"Fitted Q": 20_000}  # samples, where it is not 100,000
 
 
-def with_checkpoints(
-    learn: Callable[[], Any], evaluate: Callable[[int], float], level: float, most: int, apart: int
-) -> tuple[int, float, bool]:
-    """Return the samples and seconds until a level is reached, and whether it was."""
+def learner_of(job: Job) -> Any:
+    """Return SPAQL-R or a baseline before it learns."""
+    if job.algorithm == "SPAQL-R":
+        return untrained(job)
+    made, settings = BASELINES[job.algorithm]
+    return made(job.system, seeds(job)[0], **settings)
+
+
+def measure_ours(agent: Any, level: float, most: int) -> tuple[int, float, bool]:
+    """Return the samples and seconds until what `learner_of` returns reaches a level, and whether it does."""
     seconds = 0.0
-    for taken in range(apart, most + 1, apart):
+    for taken in range(CHECKPOINT, most + 1, CHECKPOINT):
         before = time.process_time()
-        learn()
+        agent.learn(samples=CHECKPOINT)
         seconds += time.process_time() - before
-        if evaluate(taken) >= level:
+        if agent.evaluate(EPISODES, seed=taken).mean() >= level:
             return taken, seconds, True
     return most, seconds, False
-
-
-def learner_of(job: Job) -> tuple[Any, int]:
-    """Return SPAQL-R or a baseline before it learns, and how many samples apart its policy is evaluated."""
-    if job.algorithm == "SPAQL-R":
-        return untrained(job), CHECKPOINT
-    made, settings = BASELINES[job.algorithm]
-    return made(job.system, seeds(job)[0], **settings), CHECKPOINT
-
-
-def measure_ours(agent: Any, apart: int, level: float, most: int) -> tuple[int, float, bool]:
-    """Measure what `learner_of` returns."""
-    return with_checkpoints(
-        lambda: agent.learn(samples=apart), lambda at: agent.evaluate(EPISODES, seed=at).mean(), level, most, apart
-    )
 
 
 def measure_network(job: Job, level: float, most: int) -> tuple[int, float, bool]:
@@ -96,7 +86,7 @@ def measure(algorithm: str, system: str) -> list[dict[str, Any]]:
         if network and agent < 0:
             continue
         until = LEVELS[system], most if agent >= 0 else 2 * CHECKPOINT
-        found = measure_network(job, *until) if network else measure_ours(*learner_of(job), *until)
+        found = measure_network(job, *until) if network else measure_ours(learner_of(job), *until)
         samples, seconds, reached = found
         if agent >= 0:
             rows.append({"algorithm": algorithm, "system": system, "agent": agent, "samples": samples}

@@ -35,8 +35,8 @@ from spaql.paper.tables.results import parameter_table, printed
 from spaql.paper.tables.table import Table
 from spaql.systems import title
 
-PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "matplotlib",
-            "papermill", "jupyter-book")  # fmt: skip
+PACKAGES = ("numpy", "scipy", "pandas", "numba", "gymnasium", "scikit-learn", "torch", "stable-baselines3",
+            "sb3-contrib", "matplotlib", "papermill", "jupyter-book")  # fmt: skip
 
 
 GLANCE = "CartPole-v0"  # what the home page and the README show: SPAQL-TS solves it

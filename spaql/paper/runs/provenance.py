@@ -68,8 +68,11 @@ def platform_key(of: str = "spaql") -> str:
 
     It is a hash of what sin, cos, exp, pow and powf return as machine code: an architecture's name would say too little
     (C libraries differ) and too much (most numbers are the same on others).  For TRPO (`of="trpo"`) it also names the
-    build of torch, what torch uses of the processor, and the architecture.
+    build of torch, what torch uses of the processor, and the architecture; for fitted Q iteration (`of="fitted"`)
+    scikit-learn's version and the architecture.
     """
+    if of == "fitted":
+        return f"{elementary_key()}, scikit-learn {importlib.metadata.version('scikit-learn')}, {platform.machine()}"
     if of != "trpo":
         return elementary_key()
     try:
@@ -116,7 +119,7 @@ def git(*arguments: str) -> str:
 @functools.cache
 def provenance() -> dict[str, Any]:
     """Return where the numbers of this process come from: versions, commit, machine in words."""
-    packages = ("spaql", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "sb3-contrib")
+    packages = ("spaql", "numpy", "numba", "gymnasium", "scikit-learn", "torch", "stable-baselines3", "sb3-contrib")
     try:
         commit = git("rev-parse", "HEAD")
         commit += " with changes" if git("status", "--porcelain", "--", "spaql") else ""

@@ -276,7 +276,7 @@ def read_curves(path: Path) -> dict[str, dict[str, np.ndarray]]:
     return _read_curves(path, version_of(path))
 
 
-@functools.lru_cache(8)
+@functools.lru_cache(64)
 def _read_curves(path: Path, version: tuple[int, ...]) -> dict[str, dict[str, np.ndarray]]:
     with reading(path), open_parquet(path) as file:
         table = file.read(use_threads=False)
