@@ -633,15 +633,19 @@ def other_runs(
     return jobs
 
 
+ONE = dict.fromkeys(("dqn_agents", "acrobot_agents", "sac_agents", "ppo_agents"), 1)
+
+
 @declare(
     "networks",
     "SAC, PPO and DQN on other systems",
-    {"sac_agents": 1, "ppo_agents": 1, "iterations": 5},
-    {"sac_agents": 1, "ppo_agents": 1, "iterations": 1, "evaluations": 5, "fresh": 20},
+    ONE | {"iterations": 5},
+    ONE | {"iterations": 1, "evaluations": 5, "fresh": 20},
 )
 def network_runs(
-    dqn_agents: int = 1,  # which take up to a quarter of an hour each, as SAC's do
-    sac_agents: int = 3,
+    dqn_agents: int = 10,
+    acrobot_agents: int = 3,  # of DQN there, where it takes a quarter of an hour for each, as SAC does
+    sac_agents: int = 5,
     ppo_agents: int = 10,
     iterations: int = 100,
     evaluations: int = 20,
@@ -649,8 +653,9 @@ def network_runs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return SAC, DQN and PPO on systems that the paper does not have."""
-    several = {"DQN": dqn_agents, "SAC": sac_agents, "PPO": ppo_agents}
-    return network_jobs(OTHER_SYSTEMS, several, iterations, evaluations, seed, fresh)
+    several, size = {"DQN": dqn_agents, "SAC": sac_agents, "PPO": ppo_agents}, (iterations, evaluations, seed, fresh)
+    rest = [system for system in OTHER_SYSTEMS if system != "Acrobot-v1"]
+    return network_jobs(rest, several, *size) + network_jobs(["Acrobot-v1"], several | {"DQN": acrobot_agents}, *size)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
