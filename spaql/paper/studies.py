@@ -633,7 +633,8 @@ def other_runs(
     return jobs
 
 
-ONE = dict.fromkeys(("dqn_agents", "acrobot_agents", "sac_agents", "ppo_agents"), 1)
+DQN_AGENTS = {"MountainCar-v0": 10, "CartPole-v1": 10, "Acrobot-v1": 3}  # where each takes a quarter of an hour
+ONE: dict[str, Any] = {"dqn_agents": dict.fromkeys(DQN_AGENTS, 1), "sac_agents": 1, "ppo_agents": 1}
 
 
 @declare(
@@ -643,8 +644,7 @@ ONE = dict.fromkeys(("dqn_agents", "acrobot_agents", "sac_agents", "ppo_agents")
     ONE | {"iterations": 1, "evaluations": 5, "fresh": 20},
 )
 def network_runs(
-    dqn_agents: int = 10,
-    acrobot_agents: int = 3,  # of DQN there, where it takes a quarter of an hour for each, as SAC does
+    dqn_agents: Mapping[str, int] = DQN_AGENTS,
     sac_agents: int = 5,
     ppo_agents: int = 10,
     iterations: int = 100,
@@ -653,9 +653,11 @@ def network_runs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return SAC, DQN and PPO on systems that the paper does not have."""
-    several, size = {"DQN": dqn_agents, "SAC": sac_agents, "PPO": ppo_agents}, (iterations, evaluations, seed, fresh)
-    rest = [system for system in OTHER_SYSTEMS if system != "Acrobot-v1"]
-    return network_jobs(rest, several, *size) + network_jobs(["Acrobot-v1"], several | {"DQN": acrobot_agents}, *size)
+    jobs = []
+    for system in OTHER_SYSTEMS:
+        several = {"DQN": dqn_agents.get(system, 0), "SAC": sac_agents, "PPO": ppo_agents}
+        jobs += network_jobs([system], several, iterations, evaluations, seed, fresh)
+    return jobs
 
 
 # ---------------------------------------------------------------------------------------------------------------------
