@@ -89,7 +89,7 @@ def seconds_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         for system in dict.fromkeys(frame.system):
             here = mine[mine.system == system][["seconds", "samples"]].median()
             reached = len(mine[mine.system == system]) and np.isfinite(here.seconds)
-            row[title(system)] = f"{here.seconds:.2g} s ({here.samples / 1000:.0f})" if reached else "–"
+            row[title(system)] = f"{float(f'{here.seconds:.2g}'):g} s ({here.samples / 1000:.0f})" if reached else "–"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name)
 
