@@ -64,7 +64,8 @@ def test_sarsa_on_a_chain():
     weights = np.zeros((count_of(TWO), 2))
     given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.2)
     rng, actions = np.random.default_rng(0), np.array([[0.0], [1.0]])
-    train_sarsa(Chain(), np.zeros((2000, 1)), 100, 2000, TWO, given, weights, actions, traces_kept(given), rng)
+    train_sarsa(Chain(), np.zeros((2000, 1)), 100, 0, 2000, TWO, given, weights, np.full(weights.shape, -1), actions,
+                traces_kept(given), rng)  # fmt: skip
     states = np.empty((2, 1), np.int64)
     for row, x in enumerate((-1.0, 1.0)):
         active(TWO, np.array([x]), states, row)
@@ -79,7 +80,18 @@ def test_one_step_of_sarsa_by_hand():
     weights[:, 1] = 1e-12  # so that action 1 is taken
     given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.0)
     train_sarsa(
-        Chain(), np.zeros((1, 1)), 2, 2, TWO, given, weights, np.array([[0.0], [1.0]]), 8, np.random.default_rng(0)
+        Chain(),
+        np.zeros((1, 1)),
+        2,
+        0,
+        2,
+        TWO,
+        given,
+        weights,
+        np.full(weights.shape, -1),
+        np.array([[0.0], [1.0]]),
+        8,
+        np.random.default_rng(0),
     )
     assert weights[:, 1] == pytest.approx([-0.5 - 0.25, 0.0, -0.5], abs=1e-9)
 

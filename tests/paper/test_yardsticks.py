@@ -37,6 +37,12 @@ def test_who_leads_is_the_best_rival_without_a_network():
     assert yardsticks.leads(2 * made, (5000, 10_000)).told.all()
 
 
+def test_an_algorithm_that_stops_early_keeps_what_it_earns():
+    made = [record("SPAQL-R", [50.0, 90.0]), record("Fitted Q", [95.0]), record("Sarsa(λ)", [60.0, 80.0])]
+    assert yardsticks.leads(made, (5000, 10_000)).theirs.tolist() == [95.0, 95.0]
+    assert yardsticks.leads([*made, record("SAC", [70.0])], (10_000,), ("SAC",)).theirs.tolist() == [70.0]
+
+
 def test_a_better_mean_of_few_agents_hides_no_loss():
     made = [record("SPAQL-R", [50.0 + agent % 2], agent) for agent in range(20)]
     made += [record("Tiles, replayed", [60.0 + agent % 2], agent) for agent in range(20)]

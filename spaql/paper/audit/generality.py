@@ -39,8 +39,8 @@ class Conclusion:
     whose: str  # the paper's, or ours
     ahead: str
     column: str
-    said: Sequence[str]
     below: Sequence[str] = ()
+    said: Sequence[str] = ()  # of which systems the paper says so
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def asked_of(conclusion: Conclusion, system: str) -> Claim | None:
 def generality() -> pd.DataFrame:
     """Return every conclusion on every system with its verdict, one row per cell, from stored results.
 
-    `said` is whether the paper, or our chapter, says so of this system; `ours` with `low` and `high` the difference
+    `said` is whether the paper says so of this system; `ours` with `low` and `high` the difference
     from the nearest of those that should be below, or the mean return, with its 95 % interval; p-values are corrected.
     """
     return judge_cells(load_groups(studies=("long", "trpo", "repaired", "systems")))

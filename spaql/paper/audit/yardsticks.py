@@ -54,18 +54,19 @@ def returns(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS) -> pd.DataFrame:
-    """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival without a network.
+def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS, rivals: Sequence[str] = RIVALS) -> pd.DataFrame:
+    """Return, by system and number of samples, SPAQL-R's mean beside that of the best rival.
 
-    At the end of training it is the mean of fresh episodes, which are more.  `told` is whether Welch's test tells their
-    agents apart.  The rival is the best of those that it finds ahead, and if there is none the best of all: a better
-    mean of few agents hides no loss.
+    From the end of an algorithm's training on it is the mean of fresh episodes, which are more.  `told` is whether
+    Welch's test tells their agents apart.  The rival is the best of those that it finds ahead, and if there is none
+    the best of all: a better mean of few agents hides no loss.
     """
-    mine = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS}]
-    frame = rewards_at(mine, counts).merge(ends(mine), on=["system", "algorithm", "agent"], suffixes=("", "_in_all"))
-    frame["reward"] = frame.fresh.where(frame.samples == frame.samples_in_all, frame.reward)
+    mine = [record for record in records if record.job.algorithm in {AHEAD, *rivals}]
+    last = ends(mine).rename(columns={"samples": "in_all"})
+    frame = last.merge(pd.Series(counts, name="samples"), how="cross").merge(rewards_at(mine, counts), how="left")
+    frame["reward"] = frame.reward.where(frame.samples < frame.in_all, frame.fresh)
     rows = []
-    for (system, samples), here in frame.groupby(["system", "samples"]):
+    for (system, samples), here in frame.dropna(subset="reward").groupby(["system", "samples"]):
         agents = {name: group.reward for name, group in here.groupby("algorithm")}
         ours = agents.pop(AHEAD)
         told = {name: min(len(ours), len(each)) > 1 and welch(ours, each).p < 0.05 for name, each in agents.items()}

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.compiling import either
+from spaql.compiling import either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy, value
 from spaql.systems import ENDED, reset, room, step
 from spaql.tiles import active
@@ -19,7 +19,8 @@ class Sarsa(NamedTuple):
     alpha: float = 0.5  # the learning rate, of all tiles of a state together
     lam: float = 0.9  # λ, the decay of traces
     gamma: float = 1.0  # the discount
-    epsilon: float = 0.0  # the share of random actions: estimates of zero explore where rewards are negative
+    epsilon: float = 0.0  # the least share of random actions: estimates of zero explore where rewards are negative
+    decay: float = 0.0  # after how many samples that share has fallen from 1 to 1/e; 0 if it is ε from the start
 
 
 def traces_kept(given: Sarsa) -> int:
@@ -28,26 +29,31 @@ def traces_kept(given: Sarsa) -> int:
     return 1 if fade <= LEAST else 1 + min(1000, int(math.log(LEAST) / math.log(fade))) if fade < 1 else 1000
 
 
-@either
-def train_sarsa(world, starts, limit, samples, tiles, given, weights, actions, back, rng):
-    """Learn until so many samples are taken; the last episode is cut off there.
+@inlined
+def explore(weights, tiles, given, t, actions, rng):
+    """The place of the action after t samples: a random one, or the best."""
+    share = given.epsilon if given.decay == 0.0 else max(given.epsilon, math.exp(-t / given.decay))
+    return int(rng.random() * actions) if rng.random() < share else greedy(weights, tiles, 0)[0]
 
-    `back` is how many steps traces reach back; `weights` are Q's, one row per tile and one column per action.
+
+@either
+def train_sarsa(world, starts, limit, before, samples, tiles, given, weights, stamp, actions, back, rng):
+    """Learn from sample `before` until `samples` are taken in all; the last episode is cut off there.
+
+    `back` is how many steps traces reach back; `weights` are Q's, one row per tile and one column per action, and
+    `stamp` is after which sample each was last changed: of two traces the newer one counts.
     """
     state, x, action = room(world), np.empty(len(world.space.centre)), np.empty(actions.shape[1])
     found = np.empty((back, tiles.tilings), np.int64)  # the tiles of the last steps, a ring
     taken = np.empty(back, np.int64)  # their actions
-    stamp = np.full(weights.shape, -1)  # when a weight was last changed: of two traces the newer one counts
     after = np.empty((1, tiles.tilings), np.int64)
     fade, rate = given.gamma * given.lam, given.alpha / tiles.tilings
-    t, episode = 0, 0
+    t, episode = before, 0
     while t < samples:
         reset(world, state, starts[episode], x)
         episode += 1
         active(tiles, x, after, 0)
-        a = greedy(weights, after, 0)[0]
-        if rng.random() < given.epsilon:
-            a = int(rng.random() * len(actions))
+        a = explore(weights, after, given, t, len(actions), rng)
         h, over = 0, 0
         while h < limit and t < samples and not over:
             here = h % back
@@ -56,9 +62,8 @@ def train_sarsa(world, starts, limit, samples, tiles, given, weights, actions, b
             action[:] = actions[a]
             reward, over = step(world, state, action, x)
             active(tiles, x, after, 0)
-            a = greedy(weights, after, 0)[0]
-            if rng.random() < given.epsilon:
-                a = int(rng.random() * len(actions))
+            t += 1
+            a = explore(weights, after, given, t, len(actions), rng)
             error = reward - q
             if over != ENDED:
                 error += given.gamma * value(weights, after, 0, a)
@@ -72,7 +77,6 @@ def train_sarsa(world, starts, limit, samples, tiles, given, weights, actions, b
                         weights[tile, taken[past]] += rate * error * trace
                 trace *= fade
             h += 1
-            t += 1
     return episode
 
 
@@ -81,11 +85,12 @@ class SarsaLambda(OnTiles):
 
     def __init__(self, env: Any, seed: Any = None, actions: int = 2, tilings: int = 16, bins: int = 8, **given: Any):
         super().__init__(env, seed, actions, tilings, bins)
-        self.given = Sarsa(**given)
+        self.given, self.taken, self.stamp = Sarsa(**given), 0, np.full(self.weights.shape, -1)
 
     def learn(self, samples: int) -> "SarsaLambda":
         """Take so many samples more, and learn from them."""
         starts, back = self.world.starts(samples), traces_kept(self.given)
-        self.world.call(train_sarsa, starts, self.limit, samples, self.tiles, self.given, self.weights, self.actions,
-                        back, self.rng)  # fmt: skip
+        self.world.call(train_sarsa, starts, self.limit, self.taken, self.taken + samples, self.tiles, self.given,
+                        self.weights, self.stamp, self.actions, back, self.rng)  # fmt: skip
+        self.taken += samples
         return self

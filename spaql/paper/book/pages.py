@@ -230,7 +230,12 @@ def versions_table() -> Table:
 def attestations_table() -> Table:
     """Return what `spaql verify` found, and where: one row per attestation and family of algorithms."""
     names = {"spaql": "AQL, SPAQL, SPAQL-TS, Random", "repaired": "SPAQL-R", "trpo": "TRPO"}
-    names |= {"textbook": "the textbook", "replayed": "tiles and grid with replay", "fitted": "fitted Q iteration"}
+    names |= {
+        "textbook": "the textbook",
+        "sarsa": "Sarsa(λ)",
+        "replayed": "tiles and grid with replay",
+        "fitted": "fitted Q iteration",
+    }
     rows = [
         {
             "date": entry["date"],

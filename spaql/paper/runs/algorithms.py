@@ -73,6 +73,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
     **dict.fromkeys(TEXTBOOK, BASELINE),
+    "Sarsa(λ)": BASELINE._replace(family="sarsa"),
     **dict.fromkeys(REPLAYED, BASELINE._replace(family="replayed")),
     "Fitted Q": BASELINE._replace(family="fitted", compiled=False),
 }

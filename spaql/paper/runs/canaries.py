@@ -188,6 +188,7 @@ KINDS = {
         )
         | named(record_canary, [("Limit", "MountainCar-v0")], iterations=1, evaluations=1, parameters=COARSE),
     ),
+    "sarsa": Kind("sarsa", named(record_canary, itertools.product(["Sarsa(λ)"], PAPERS), iterations=2, evaluations=N)),
     "replayed": Kind(
         "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -39,11 +39,11 @@ def returns_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def leads_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return by how much SPAQL-R leads the best rival without a network, and which that is, for numbers of samples."""
+def leads_table(frames: Mapping[str, pd.DataFrame], caption: str, name: str) -> Table:
+    """Return by how much SPAQL-R leads the best rival of each kind, and which that is, for numbers of samples."""
     rows = []
-    for samples, here in frame.groupby("samples"):
-        row = {"samples": f"{samples:,}"}
+    for kind, samples, here in ((kind, *group) for kind, frame in frames.items() for group in frame.groupby("samples")):
+        row = {"rivals": kind, "samples": f"{samples:,}"}
         for cell in here.set_index("system").loc[list(SIX)].itertuples():
             gap = cell.ours - cell.theirs
             sign = "≈ " * (not cell.told) + "+" * (gap > 0)
