@@ -36,7 +36,8 @@ from spaql.paper.audit.leaves import points
 from spaql.paper.audit.readings import TEXT, best_reading, distances, joint_fits
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
-from spaql.paper.audit.yardsticks import leads, others, returns
+from spaql.paper.audit.yardsticks import NETWORKS, RIVALS, leads, others, returns
+from spaql.paper.baselines.search import load_trials, score
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals, solves
 from spaql.paper.labels import number
@@ -257,20 +258,31 @@ def repaired() -> dict[str, str]:
     )
 
 
+AGAINST = {"best": RIVALS, "network": NETWORKS, "sarsa": ("Sarsa(λ)",), "tiles": ("Tiles, replayed",)}
+
+
+def told_apart(compared: pd.DataFrame) -> pd.Series:
+    """Return in how many comparisons SPAQL-R is ahead, behind, and level with its rivals."""
+    lower = compared.ours < compared.theirs
+    counts = {"ahead": compared.told & ~lower, "behind": compared.told & lower, "level": ~compared.told}
+    return pd.Series({name: which.sum() for name, which in counts.items()} | {"compared": len(compared)})
+
+
 def six() -> dict[str, str]:
     """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
     everything = records("textbook") + stored(others())
-    compared, trees = leads(everything), load_kept("trees")
-    lower = compared.ours < compared.theirs
-    counts = {"behind": compared.told & lower, "ahead": compared.told & ~lower, "level": ~compared.told}
+    compared = [leads(everything, rivals=rivals).assign(rivals=name) for name, rivals in AGAINST.items()]
+    record, trees = pd.concat(compared).groupby("rivals").apply(told_apart).reset_index(), load_kept("trees")
     earned = pd.concat([returns(records("six-states")), returns(everything)])
+    again = [(trial["algorithm"], score(trial["again"])) for trial in load_trials() if "again" in trial]
+    scores = pd.DataFrame(again, columns=["algorithm", "score"]).groupby("algorithm", as_index=False).max()
     medians = load_kept("dimensions").groupby(["algorithm", "dimensions"], as_index=False).median()
     trees["kind"] = np.where(trees.algorithm == "SPAQL-R", "repaired", "paper")
     trees = trees.assign(leaves=trees.small, small=trees.small_return.str[0], random=trees.random_return.str[0])
     return (
         cells("six.{system}.{algorithm}", earned, "mean", digits=1)
-        | {f"six.{name}": str(which.sum()) for name, which in counts.items()}
-        | {"six.compared": str(len(compared))}
+        | cells("six.against.{rivals}.{column}", record, "ahead", "behind", "level", "compared")
+        | cells("search.{algorithm}", scores, "score", digits=2)
         | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples")
         | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")
         | cells("trees.{system}.{kind}.{column}", trees, "small", "random", digits=1)

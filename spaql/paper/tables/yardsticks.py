@@ -84,8 +84,8 @@ def load_seconds() -> pd.DataFrame:
 def seconds_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the seconds and thousands of samples until a level is reached, medians over agents."""
     rows = []
-    for algorithm, mine in frame.groupby("algorithm", sort=False):
-        row = {"": algorithm}
+    for algorithm in sorted(frame.algorithm.unique(), key=[*ORDER, "the environment"].index):
+        row, mine = {"": algorithm}, frame[frame.algorithm == algorithm]
         for system in dict.fromkeys(frame.system):
             here = mine[mine.system == system][["seconds", "samples"]].median()
             reached = len(mine[mine.system == system]) and np.isfinite(here.seconds)
