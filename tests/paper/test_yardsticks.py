@@ -59,4 +59,4 @@ def test_an_agent_that_misses_the_level_needs_for_ever(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(tables, "default_store", lambda: tmp_path)
     frame = tables.seconds_table(tables.load_seconds(), "", "tab").frame.set_index("")
-    assert frame.iloc[:, 0].tolist() == ["3.2 s (9)", "–", "0.1 s (100)"]
+    assert frame.iloc[:, 0].tolist() == ["–", "3.2 s (9)", "0.1 s (100)"]
