@@ -10,7 +10,7 @@ from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.fitted import FittedQ, features
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
-from spaql.paper.baselines.sarsa import Sarsa, traces_kept, train_sarsa
+from spaql.paper.baselines.sarsa import Sarsa, explore, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import greedy, places_of, value
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
@@ -72,6 +72,14 @@ def test_sarsa_on_a_chain():
     assert [greedy(weights, states, row)[0] for row in range(2)] == [1, 1]
     assert value(weights, states, 1, 1) == pytest.approx(-1.0)
     assert value(weights, states, 0, 1) == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
+
+
+def test_sarsa_explores_less_and_less():
+    weights, tiles, rng = np.array([[0.0, 1.0]]), np.zeros((1, 1), np.int64), np.random.default_rng(0)
+    for given, t, share in ((Sarsa(decay=100.0), 0, 1.0), (Sarsa(decay=100.0), 100, math.exp(-1.0)),
+                            (Sarsa(epsilon=0.2, decay=100.0), 1000, 0.2), (Sarsa(epsilon=0.2), 0, 0.2)):  # fmt: skip
+        other = np.mean([explore(weights, tiles, given, t, 2, rng) == 0 for _ in range(4000)])
+        assert other == pytest.approx(share / 2, abs=0.03)
 
 
 def test_one_step_of_sarsa_by_hand():

@@ -100,8 +100,10 @@ LISTS: dict[str, dict[str, tuple]] = {
     },
 }
 WIDER = {  # drawn from as often, after the lists above
-    "Sarsa(λ)": LISTS["Sarsa(λ)"]
-    | {"tilings": (8, 16, 32, 64), "alpha": (0.1, 0.2, 0.3, 0.5, 0.8, 1.0), "decay": (0.0, 2000.0, 5000.0)},
+    "Sarsa(λ)": [
+        LISTS["Sarsa(λ)"]
+        | {"tilings": (8, 16, 32, 64), "alpha": (0.1, 0.2, 0.3, 0.5, 0.8, 1.0), "decay": (0.0, 2000.0, 5000.0)}
+    ],
 }
 PROTOTYPES = {
     "SPAQL-R": [
@@ -122,7 +124,7 @@ def draw_settings(algorithm: str) -> list[dict[str, Any]]:
     """Return the settings that are tried, no two of them equal."""
     rng = np.random.default_rng([SEED, len(algorithm)])
     found: list[dict[str, Any]] = []
-    for many, lists in enumerate((LISTS[algorithm], *([WIDER[algorithm]] if algorithm in WIDER else [])), 1):
+    for many, lists in enumerate([LISTS[algorithm], *WIDER.get(algorithm, [])], 1):
         while len(found) < many * TRIALS[algorithm]:
             one = {name: options[rng.integers(len(options))] for name, options in lists.items()}
             if one not in found:
