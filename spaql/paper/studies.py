@@ -633,7 +633,7 @@ def other_runs(
     return jobs
 
 
-DQN_AGENTS = {"MountainCar-v0": 10, "CartPole-v1": 10, "Acrobot-v1": 3}  # where each takes a quarter of an hour
+DQN_AGENTS = dict.fromkeys(("MountainCar-v0", "CartPole-v1", "Acrobot-v1"), 10)
 ONE: dict[str, Any] = {"dqn_agents": dict.fromkeys(DQN_AGENTS, 1), "sac_agents": 1, "ppo_agents": 1}
 
 

@@ -69,6 +69,8 @@ def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS, rivals: Seq
     for (system, samples), here in frame.dropna(subset="reward").groupby(["system", "samples"]):
         agents = {name: group.reward for name, group in here.groupby("algorithm")}
         ours = agents.pop(AHEAD)
+        if not agents:
+            continue  # a rival does not run there, or has no policy yet
         told = {name: min(len(ours), len(each)) > 1 and welch(ours, each).p < 0.05 for name, each in agents.items()}
         ahead = [name for name, each in agents.items() if told[name] and each.mean() > ours.mean()]
         rival = max(ahead or agents, key=lambda name: agents[name].mean())

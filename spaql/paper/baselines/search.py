@@ -1,8 +1,8 @@
 """The search for the settings of the textbook's algorithms and of SPAQL-R: of each one set for all systems.
 
 Settings of each algorithm are drawn at random from the lists below, as many as `TRIALS` says (20 at first; more, and
-the second round, came after first results; Sarsa(λ) was searched again, with wider lists, because its share of random
-actions did not decay in the first).  Each trial trains `AGENTS` agents on every tuning system.  Its score is
+the second round, came after first results; Sarsa(λ) was searched twice more, with other lists, because its share of
+random actions did not decay in the first).  Each trial trains `AGENTS` agents on every tuning system.  Its score is
 the mean of (return - worst) / (best - worst), cut to [0, 1], over systems and checkpoints.  The best `AGAIN`
 are tried again on another seed with `MORE` agents.  The highest score is chosen, the first of equals.  The settings of
 the prototypes were added after the random ones, and for tiles SPAQL-R's own.  Fitted Q iteration, which takes a minute
@@ -102,13 +102,20 @@ LISTS: dict[str, dict[str, tuple]] = {
 WIDER = {  # drawn from as often, after the lists above
     "Sarsa(λ)": [
         LISTS["Sarsa(λ)"]
-        | {"tilings": (8, 16, 32, 64), "alpha": (0.1, 0.2, 0.3, 0.5, 0.8, 1.0), "decay": (0.0, 2000.0, 5000.0)}
+        | {"tilings": (8, 16, 32, 64), "alpha": (0.1, 0.2, 0.3, 0.5, 0.8, 1.0), "decay": (0.0, 2000.0, 5000.0)},
+        LISTS["Sarsa(λ)"]
+        | {"tilings": (16, 32, 64), "alpha": (0.3, 0.5, 0.8, 1.0), "gamma": (0.99, 0.995, 1.0), "lam": (0.8, 0.9, 0.95)}
+        | {"epsilon": (0.0, 0.01, 0.05), "decay": (500.0, 1000.0, 2000.0)},
     ],
 }
 PROTOTYPES = {
     "SPAQL-R": [
         {"alpha": 0.2, "beta": 0.1, "tilings": 16, "bins": 8, "discount": 0.995, "epsilon": 0.1, "decay": 2000.0,
          "replays": 16, "visits": 50, "steps": 50, "actions": 2},
+    ],
+    "Sarsa(λ)": [
+        {"tilings": 32, "bins": 8, "alpha": 0.8, "lam": lam, "gamma": 0.995, "epsilon": 0.01, "decay": 1000.0, "actions": 2}
+        for lam in (0.9, 0.95)
     ],
     "Tiles, replayed": [
         {"alpha": 0.2, "common": 0.8, "tilings": 16, "bins": 8, "gamma": 0.99, "epsilon": 0.05, "decay": 5000.0,
