@@ -114,7 +114,8 @@ PROTOTYPES = {
          "replays": 16, "visits": 50, "steps": 50, "actions": 2},
     ],
     "Sarsa(λ)": [
-        {"tilings": 32, "bins": 8, "alpha": 0.8, "lam": lam, "gamma": 0.995, "epsilon": 0.01, "decay": 1000.0, "actions": 2}
+        {"tilings": 32, "bins": 8, "alpha": 0.8, "lam": lam, "gamma": 0.995, "epsilon": 0.01, "decay": 1000.0,
+         "actions": 2}
         for lam in (0.9, 0.95)
     ],
     "Tiles, replayed": [
