@@ -31,6 +31,19 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "actions": 2,
         },
     ),
+    "Sarsa(λ), slower": (  # of those that were tried twice, the one that ends best
+        SarsaLambda,
+        {
+            "tilings": 64,
+            "bins": 8,
+            "alpha": 1.0,
+            "lam": 0.9,
+            "gamma": 0.995,
+            "epsilon": 0.0,
+            "decay": 2000.0,
+            "actions": 3,
+        },
+    ),
     "Tiles, replayed": (
         Replayed,
         {

@@ -2,7 +2,7 @@
 
 Settings of each algorithm are drawn at random from the lists below, as many as `TRIALS` says (20 at first; more, and
 the second round, came after first results; Sarsa(λ) was searched twice more, with other lists, because its share of
-random actions did not decay in the first).  Each trial trains `AGENTS` agents on every tuning system.  Its score is
+random actions did not decay in the first, and a second setting of it is kept that ends best).  Each trial trains `AGENTS` agents on every tuning system.  Its score is
 the mean of (return - worst) / (best - worst), cut to [0, 1], over systems and checkpoints.  The best `AGAIN`
 are tried again on another seed with `MORE` agents.  The highest score is chosen, the first of equals.  The settings of
 the prototypes were added after the random ones, and for tiles SPAQL-R's own.  Fitted Q iteration, which takes a minute
@@ -54,6 +54,7 @@ RELATIVES = {  # MountainCarContinuous has none: what is earned there is earned 
     "acrobot": Relative("Acrobot-v1", -500.0, -70.0, {"mass": 1.2}),
 }
 CHECKPOINTS = (5_000, 10_000, 20_000, 40_000, 100_000)  # samples
+ALL, LAST = slice(None), slice(-1, None)
 MOST = {"Fitted Q": 20_000}  # of them, where it is not all
 EPISODES = 20  # at each of them
 SEED = 4040  # no table's
@@ -160,20 +161,20 @@ def try_settings(
     return returns
 
 
-def score(returns: dict[str, list[float]]) -> float:
+def score(returns: dict[str, list[float]], counted: slice = ALL) -> float:
     """Return the score of a trial from its returns by the name of the system, one for each checkpoint."""
     shares = [
-        np.clip((np.array(returns[name]) - relative.worst) / (relative.best - relative.worst), 0.0, 1.0).mean()
+        np.clip((np.array(returns[name][counted]) - relative.worst) / (relative.best - relative.worst), 0.0, 1.0).mean()
         for name, relative in RELATIVES.items()
     ]
     return float(np.mean(shares))
 
 
-def chosen(trials: list[dict[str, Any]], algorithm: str) -> dict[str, Any]:
-    """Return the settings that the rule chooses among the trials of an algorithm."""
+def chosen(trials: list[dict[str, Any]], algorithm: str, counted: slice = ALL) -> dict[str, Any]:
+    """Return the settings that the rule chooses among the trials of an algorithm, by some of the checkpoints."""
     own = [trial for trial in trials if trial["algorithm"] == algorithm]
     last = "again" if any("again" in trial for trial in own) else "returns"
-    return max((trial for trial in own if last in trial), key=lambda trial: score(trial[last]))["settings"]
+    return max((trial for trial in own if last in trial), key=lambda trial: score(trial[last], counted))["settings"]
 
 
 def load_trials() -> list[dict[str, Any]]:

@@ -41,6 +41,7 @@ from spaql.paper.baselines.search import load_trials, score
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals, solves
 from spaql.paper.labels import number
+from spaql.paper.runs.algorithms import SARSA
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
@@ -258,7 +259,7 @@ def repaired() -> dict[str, str]:
     )
 
 
-AGAINST = {"best": RIVALS, "network": NETWORKS, "sarsa": ("Sarsa(λ)",), "tiles": ("Tiles, replayed",)}
+AGAINST = {"best": RIVALS, "network": NETWORKS, "sarsa": SARSA, "tiles": ("Tiles, replayed",)}
 
 
 def told_apart(compared: pd.DataFrame) -> pd.Series:

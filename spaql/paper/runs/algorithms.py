@@ -56,7 +56,8 @@ NETWORK = Algorithm(
 TRPO = NETWORK._replace(by_samples=False, before=True)
 
 REPLAYED = ("Tiles, replayed", "Grid, replayed")  # SPAQL-R's recipe on another representation
-TEXTBOOK = ("By hand", "Random linear", "Sarsa(λ)", *REPLAYED, "Fitted Q")
+SARSA = ("Sarsa(λ)", "Sarsa(λ), slower")
+TEXTBOOK = ("By hand", "Random linear", *SARSA, *REPLAYED, "Fitted Q")
 BASELINE = Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -73,7 +74,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": Algorithm("spaql.paper.baselines.limit", family="textbook"),
     **dict.fromkeys(TEXTBOOK, BASELINE),
-    "Sarsa(λ)": BASELINE._replace(family="sarsa"),
+    **dict.fromkeys(SARSA, BASELINE._replace(family="sarsa")),
     **dict.fromkeys(REPLAYED, BASELINE._replace(family="replayed")),
     "Fitted Q": BASELINE._replace(family="fitted", compiled=False),
 }

@@ -17,7 +17,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, TEXTBOOK, compute, make_agent
+from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, SARSA, TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.repaired_settings import REPAIRED
@@ -188,7 +188,7 @@ KINDS = {
         )
         | named(record_canary, [("Limit", "MountainCar-v0")], iterations=1, evaluations=1, parameters=COARSE),
     ),
-    "sarsa": Kind("sarsa", named(record_canary, itertools.product(["Sarsa(λ)"], PAPERS), iterations=2, evaluations=N)),
+    "sarsa": Kind("sarsa", named(record_canary, itertools.product(SARSA, PAPERS), iterations=2, evaluations=N)),
     "replayed": Kind(
         "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),
