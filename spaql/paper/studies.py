@@ -713,7 +713,7 @@ SIX_STATE_LEARNERS = ("Random", "By hand", "SPAQL-R", "Tiles, replayed", "PPO")
 def six_state_runs(
     systems: Iterable[str] = SIX_STATES,
     agents: int = 20,
-    networks: int = 1,  # agents of PPO, which take minutes each
+    networks: int = 3,  # agents of PPO, which take ten minutes each
     iterations: int = 200,
     evaluations: int = 20,
     seed: int = SEED,
