@@ -21,6 +21,7 @@ LINES = {
     "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),
     "Grid, replayed": Style("#d55e00", (0, (1, 1)), ""),
     "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), ""),
+    "Sarsa(λ), slower": Style("#0072b2", (0, (1, 1)), ""),
     "Fitted Q": Style("#007a55", (0, (2, 1)), ""),
 } | NETWORKS
 LEVELS = {"Limit": (0, ()), "By hand": (0, (4, 3))}  # and how their lines are broken
