@@ -633,8 +633,7 @@ def other_runs(
     return jobs
 
 
-DQN_AGENTS = dict.fromkeys(("MountainCar-v0", "CartPole-v1", "Acrobot-v1"), 10)
-ONE: dict[str, Any] = {"dqn_agents": dict.fromkeys(DQN_AGENTS, 1), "sac_agents": 1, "ppo_agents": 1}
+ONE: dict[str, Any] = {"dqn_agents": 1, "sac_agents": 1, "ppo_agents": 1}
 
 
 @declare(
@@ -644,7 +643,7 @@ ONE: dict[str, Any] = {"dqn_agents": dict.fromkeys(DQN_AGENTS, 1), "sac_agents":
     ONE | {"iterations": 1, "evaluations": 5, "fresh": 20},
 )
 def network_runs(
-    dqn_agents: Mapping[str, int] = DQN_AGENTS,
+    dqn_agents: int = 10,
     sac_agents: int = 5,
     ppo_agents: int = 10,
     iterations: int = 100,
@@ -653,11 +652,8 @@ def network_runs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return SAC, DQN and PPO on systems that the paper does not have."""
-    jobs = []
-    for system in OTHER_SYSTEMS:
-        several = {"DQN": dqn_agents.get(system, 0), "SAC": sac_agents, "PPO": ppo_agents}
-        jobs += network_jobs([system], several, iterations, evaluations, seed, fresh)
-    return jobs
+    several = {"DQN": dqn_agents, "SAC": sac_agents, "PPO": ppo_agents}
+    return network_jobs(OTHER_SYSTEMS, several, iterations, evaluations, seed, fresh)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

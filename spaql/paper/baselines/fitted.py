@@ -12,6 +12,7 @@ import numpy as np
 from spaql.compiling import either, inlined
 from spaql.paper.baselines.agent import Baseline
 from spaql.paper.baselines.tiles import places_of
+from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
 
 GROWTH = 1.25  # of the batch between two fits
@@ -129,7 +130,7 @@ class FittedQ(Baseline):
         """Take so many samples more, and learn from them whenever the batch has grown by a quarter."""
         last = len(self.batch[0]) + samples
         while (taken := len(self.batch[0])) < last:
-            share = max(self.given.epsilon, math.exp(-taken / self.given.decay))
+            share = share_of_random(self.given, taken)
             count = min(AT_ONCE, last - taken)
             more = self._room(count)
             self._run(self.world.starts(count), count, share, more, np.empty(count), self.rng)

@@ -10,13 +10,13 @@ steps, as long as each next action is the one now thought best, and at most `ste
 With κ near 1 the actions share most of what is learned, as they share the value of SPAQL-R.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.compiling import borrowed, either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy, value
+from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
 from spaql.tiles import active
 
@@ -86,7 +86,7 @@ def train_replayed(world, starts, limit, samples, tiles, recipe, weights, action
         while end == GOES_ON:
             taken = kept.taken[0]
             a = greedy(weights, now, 0)[0]
-            if rng.random() < max(recipe.epsilon, math.exp(-taken / recipe.decay)):
+            if rng.random() < share_of_random(recipe, taken):
                 a = int(rng.random() * len(actions))
             action[:] = actions[a]
             reward, over = step(world, state, action, x)

@@ -7,6 +7,7 @@ import numpy as np
 
 from spaql.compiling import either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy, value
+from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
 from spaql.tiles import active
 
@@ -32,7 +33,7 @@ def traces_kept(given: Sarsa) -> int:
 @inlined
 def explore(weights, tiles, given, t, actions, rng):
     """The place of the action after t samples: a random one, or the best."""
-    share = given.epsilon if given.decay == 0.0 else max(given.epsilon, math.exp(-t / given.decay))
+    share = given.epsilon if given.decay == 0.0 else share_of_random(given, t)
     return int(rng.random() * actions) if rng.random() < share else greedy(weights, tiles, 0)[0]
 
 

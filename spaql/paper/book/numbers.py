@@ -36,7 +36,7 @@ from spaql.paper.audit.leaves import points
 from spaql.paper.audit.readings import TEXT, best_reading, distances, joint_fits
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
-from spaql.paper.audit.yardsticks import NETWORKS, RIVALS, leads, others, returns
+from spaql.paper.audit.yardsticks import RIVALS, leads, others, returns
 from spaql.paper.baselines.search import load_trials, score
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals, solves
@@ -259,7 +259,7 @@ def repaired() -> dict[str, str]:
     )
 
 
-AGAINST = {"best": RIVALS, "network": NETWORKS, "sarsa": SARSA, "tiles": ("Tiles, replayed",)}
+AGAINST = {"best": RIVALS, "sarsa": SARSA, "tiles": ("Tiles, replayed",)}
 
 
 def told_apart(compared: pd.DataFrame) -> pd.Series:
