@@ -35,7 +35,7 @@ SAMPLES = (1000, 2000, 5000, 10_000, 20_000, 40_000, 100_000)
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 AGENTS, TREES = 5, 3  # that learn, and of each size that imitate
 ROUNDS, EPISODES = 10, 100  # of DAgger, and in each of them
-FRESH, SEED = 1000, 7070  # episodes that are reported, and what seeds them
+FRESH, SEED = 10_000, 7070  # episodes that are reported, and what seeds them
 
 
 def while_learning(system: str) -> Iterator[dict[str, Any]]:
