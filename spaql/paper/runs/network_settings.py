@@ -64,7 +64,7 @@ def settings_of(algorithm: str, system: str) -> dict[str, Any]:
     if algorithm == "TRPO":
         return whole_episodes(limit) | GARAGE
     if algorithm not in ZOO.get(system, {}):
-        known = ", ".join(name for name in ZOO if algorithm in ZOO[name])
+        known = ", ".join(name for name in ZOO if algorithm in ZOO[name] and name not in DUMMIES)
         raise ValueError(f"settings of {algorithm} are known for {known}, not for {system}")
     return {name: setting for name, setting in ZOO[system][algorithm].items() if name != "samples"}
 
