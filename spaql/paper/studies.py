@@ -687,17 +687,18 @@ def textbook_runs(
     iterations: int = 100,
     fitted_agents: int = 5,  # which take a minute each,
     fitted_iterations: int = 20,  # and many more with more samples
-    evaluations: int = 20,
+    fitted_evaluations: int = 20,  # or episodes
+    evaluations: int = 100,
     seed: int = SEED,
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return rules by hand, which learn nothing, and the textbook's algorithms."""
-    sizes = {"By hand": (1, 1), "Fitted Q": (fitted_agents, min(fitted_iterations, iterations))}
+    fitted = fitted_agents, min(fitted_iterations, iterations), min(fitted_evaluations, evaluations)
+    sizes = {"By hand": (1, 1, 1), "Fitted Q": fitted}
     jobs = []
     for system, name in itertools.product(systems, TEXTBOOK):
-        several, most = sizes.get(name, (agents, iterations))
         episodes = MANY if name == "By hand" else fresh
-        jobs += some(name, system, several, most, evaluations, seed, fresh=episodes)
+        jobs += some(name, system, *sizes.get(name, (agents, iterations, evaluations)), seed, fresh=episodes)
     return jobs
 
 
