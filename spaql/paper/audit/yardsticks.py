@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.repaired import AHEAD, ends, rewards_at
-from spaql.paper.runs.algorithms import TEXTBOOK
+from spaql.paper.runs.algorithms import SARSA, TEXTBOOK
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import SIX, study
 from spaql.systems import episode_limit, make_env, possible_returns
 
 RIVALS = tuple(name for name in TEXTBOOK if name != "By hand")  # that learn, and have no network
-NETWORKS = ("SAC", "DQN", "PPO", "TRPO tuned")
-ORDER = ("Limit", "Limit, two actions", "By hand", AHEAD, *RIVALS, *NETWORKS, "SPAQL", "SPAQL-TS", "Random")
-COUNTS = (5_000, 10_000, 20_000, 40_000, 100_000)
+NETWORKS = ("SAC", "DQN", "PPO")
+AGAINST = {"tiles": ("Tiles, replayed",), "Sarsa(λ)": SARSA, "no network": RIVALS, "networks": NETWORKS}
+LIMITS = ("Limit", "Limit, two actions")
+ORDER = (*LIMITS, "By hand", AHEAD, *RIVALS, *NETWORKS, "TRPO tuned", "SPAQL", "SPAQL-TS", "Random")
+COUNTS = (2_000, 5_000, 10_000, 20_000, 40_000, 100_000)
 
 
 def others() -> list[Job]:
@@ -76,6 +78,11 @@ def leads(records: Iterable[Record], counts: Sequence[int] = COUNTS, rivals: Seq
         rival = max(ahead or agents, key=lambda name: agents[name].mean())
         rows.append((system, samples, ours.mean(), rival, agents[rival].mean(), told[rival]))
     return pd.DataFrame(rows, columns=["system", "samples", "ours", "rival", "theirs", "told"])
+
+
+def all_leads(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the leads over the best of each group of rivals, one below the other."""
+    return pd.concat([leads(records, rivals=each).assign(rivals=name) for name, each in AGAINST.items()])
 
 
 def curves(records: Iterable[Record], counts: Sequence[int] = tuple(range(1000, 101_000, 1000))) -> pd.DataFrame:

@@ -36,12 +36,11 @@ from spaql.paper.audit.leaves import points
 from spaql.paper.audit.readings import TEXT, best_reading, distances, joint_fits
 from spaql.paper.audit.repaired import removals, samples_to_levels
 from spaql.paper.audit.settings import stored_settings
-from spaql.paper.audit.yardsticks import RIVALS, leads, others, returns
+from spaql.paper.audit.yardsticks import all_leads, others, returns
 from spaql.paper.baselines.search import load_trials, score
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals, solves
 from spaql.paper.labels import number
-from spaql.paper.runs.algorithms import SARSA
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
@@ -184,7 +183,8 @@ def rules() -> dict[str, str]:
 def samples() -> dict[str, str]:
     """Return the samples that half of the agents need to reach a reward: all that the algorithm takes."""
     needed = samples_needed(records("long") + records("trpo"))
-    levels = samples_to_levels(records("repaired") + records("trpo") + records("sb3"))
+    tiles = [r for r in records("textbook") if r.job.algorithm == "Tiles, replayed" and r.job.system in BOTH]
+    levels = samples_to_levels(records("repaired") + records("trpo") + records("sb3") + tiles)
     return cells(
         "samples.{system}.{algorithm}.{threshold}", needed[needed.counted == "all"], "samples", digits=-3
     ) | cells("needs.{system}.{algorithm}.{level}", levels, "first", digits=-3)
@@ -259,9 +259,6 @@ def repaired() -> dict[str, str]:
     )
 
 
-AGAINST = {"best": RIVALS, "sarsa": SARSA, "tiles": ("Tiles, replayed",)}
-
-
 def told_apart(compared: pd.DataFrame) -> pd.Series:
     """Return in how many comparisons SPAQL-R is ahead, behind, and level with its rivals."""
     lower = compared.ours < compared.theirs
@@ -272,8 +269,7 @@ def told_apart(compared: pd.DataFrame) -> pd.Series:
 def six() -> dict[str, str]:
     """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
     everything = records("textbook") + stored(others())
-    compared = [leads(everything, rivals=rivals).assign(rivals=name) for name, rivals in AGAINST.items()]
-    record, trees = pd.concat(compared).groupby("rivals").apply(told_apart).reset_index(), load_kept("trees")
+    record, trees = all_leads(everything).groupby("rivals").apply(told_apart).reset_index(), load_kept("trees")
     earned = pd.concat([returns(records("six-states")), returns(everything)])
     again = [(trial["algorithm"], score(trial["again"])) for trial in load_trials() if "again" in trial]
     scores = pd.DataFrame(again, columns=["algorithm", "score"]).groupby("algorithm", as_index=False).max()

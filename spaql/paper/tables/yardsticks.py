@@ -2,13 +2,13 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.repaired import rewards_at
-from spaql.paper.audit.yardsticks import ORDER, returns
+from spaql.paper.audit.yardsticks import AGAINST, ORDER, returns
 from spaql.paper.labels import between, number
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
@@ -39,15 +39,16 @@ def returns_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     return Table(pd.DataFrame(rows), caption, name)
 
 
-def leads_table(frames: Mapping[str, pd.DataFrame], caption: str, name: str) -> Table:
-    """Return by how much SPAQL-R leads the best rival of each kind, and which that is, for numbers of samples."""
+def leads_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return by how much SPAQL-R leads the best of each group of rivals, and which that is, by numbers of samples."""
     rows = []
-    for kind, samples, here in ((kind, *group) for kind, frame in frames.items() for group in frame.groupby("samples")):
-        row = {"rivals": kind, "samples": f"{samples:,}"}
-        for cell in here.set_index("system").loc[list(SIX)].itertuples():
+    for (rivals, samples), here in frame.groupby(["rivals", "samples"], sort=False):
+        row = {"rivals": rivals, "samples": f"{samples:,}"} | dict.fromkeys(map(title, SIX), "–")
+        for cell in here.itertuples():
             gap = cell.ours - cell.theirs
             sign = "≈ " * (not cell.told) + "+" * (gap > 0)
-            row[title(cell.Index)] = f"{sign}{number(gap, 1)} ({cell.rival})"
+            rival = f" ({cell.rival})" * (len(AGAINST[rivals]) > 1)
+            row[title(cell.system)] = f"{sign}{number(gap, 1)}{rival}"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name, words=True)
 
