@@ -2,11 +2,11 @@
 
 Settings of each algorithm are drawn at random from the lists below, as many as `TRIALS` says (20 at first; more, and
 the second round, came after first results; Sarsa(λ) was searched twice more, with other lists, because its share of
-random actions did not decay in the first; of it and of tiles a second setting is kept that ends best).  Each trial trains
-`AGENTS` agents on every tuning system.  Its score is the mean of (return - worst) / (best - worst), cut to [0, 1], over
-systems and checkpoints.  The best `AGAIN` are tried again on another seed with `MORE` agents.  The highest score is
-chosen, the first of equals.  The settings of the prototypes were added after the random ones, and for tiles SPAQL-R's
-own.  Fitted Q iteration, which takes a minute and more, is tried with fewer settings and samples, and once.
+random actions did not decay in the first; of it and of tiles a second setting is kept that ends best).  Each trial
+trains `AGENTS` agents on every tuning system.  Its score is the mean of (return - worst) / (best - worst), cut to
+[0, 1], over systems and checkpoints.  The best `AGAIN` are tried again on another seed with `MORE` agents.  The highest
+score is chosen, the first of equals.  The settings of the prototypes were added after the random ones, and for tiles
+SPAQL-R's own.  Fitted Q iteration, which takes a minute and more, is tried with fewer settings and samples, and once.
 
 What SPAQL-R is, besides its settings, was decided before, by the score above with six to twelve agents and a third
 seed.  The cells alone, with slopes in the place of tiles, had 0.78; when all actions of a cell shared four fifths of an
