@@ -259,17 +259,21 @@ def repaired() -> dict[str, str]:
     )
 
 
-def told_apart(compared: pd.DataFrame) -> pd.Series:
-    """Return in how many comparisons SPAQL-R is ahead, behind, and level with its rivals."""
+OUTCOMES = ("ahead", "behind", "level")
+
+
+def told_apart(compared: pd.DataFrame) -> pd.DataFrame:
+    """Return in how many comparisons SPAQL-R is ahead of, behind, and level with each group of rivals."""
     lower = compared.ours < compared.theirs
-    counts = {"ahead": compared.told & ~lower, "behind": compared.told & lower, "level": ~compared.told}
-    return pd.Series({name: which.sum() for name, which in counts.items()} | {"compared": len(compared)})
+    counts = zip(OUTCOMES, (compared.told & ~lower, compared.told & lower, ~compared.told), strict=True)
+    return compared.assign(**dict(counts)).groupby("rivals", as_index=False)[list(OUTCOMES)].sum()
 
 
 def six() -> dict[str, str]:
     """Return what is earned on six systems and on two more (chapter 10), by samples and by dimensions, and trees."""
     everything = records("textbook") + stored(others())
-    record, trees = all_leads(everything).groupby("rivals").apply(told_apart).reset_index(), load_kept("trees")
+    compared, trees = all_leads(everything), load_kept("trees")
+    ended = compared[compared.samples == compared.samples.max()]
     earned = pd.concat([returns(records("six-states")), returns(everything)])
     again = [(trial["algorithm"], score(trial["again"])) for trial in load_trials() if "again" in trial]
     scores = pd.DataFrame(again, columns=["algorithm", "score"]).groupby("algorithm", as_index=False).max()
@@ -278,7 +282,8 @@ def six() -> dict[str, str]:
     trees = trees.assign(leaves=trees.small, small=trees.small_return.str[0], random=trees.random_return.str[0])
     return (
         cells("six.{system}.{algorithm}", earned, "mean", digits=1)
-        | cells("six.against.{rivals}.{column}", record, "ahead", "behind", "level", "compared")
+        | cells("six.against.{rivals}.{column}", told_apart(compared), *OUTCOMES)
+        | cells("six.end.{rivals}.{column}", told_apart(ended), *OUTCOMES)
         | cells("search.{algorithm}", scores, "score", digits=2)
         | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples")
         | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")
