@@ -1,8 +1,9 @@
 """The search for the settings of the textbook's algorithms and of SPAQL-R: of each one set for all systems.
 
 Settings of each algorithm are drawn at random from the lists below, as many as `TRIALS` says (20 at first; more, and
-the second round, came after first results; Sarsa(λ) was searched twice more, with other lists, because its share of
-random actions did not decay in the first; of it and of tiles a second setting is kept that ends best).  Each trial
+the second round, came after first results).  Lists were widened after comparisons: Sarsa(λ)'s, because its share of
+random actions did not decay; then those of all that share updates between actions, because tiles, as first searched,
+could share less than SPAQL-R.  A second setting of Sarsa(λ) is kept, which ends best; tiles' does so, too.  Each trial
 trains `AGENTS` agents on every tuning system.  Its score is the mean of (return - worst) / (best - worst), cut to
 [0, 1], over systems and checkpoints.  The best `AGAIN` are tried again on another seed with `MORE` agents.  The highest
 score is chosen, the first of equals.  The settings of the prototypes were added after the random ones, and for tiles
@@ -100,7 +101,11 @@ LISTS: dict[str, dict[str, tuple]] = {
         "actions": (2, 3),
     },
 }
+NEAR_ONE = (0.8, 0.9, 0.95, 0.98)
 WIDER = {  # drawn from as often, after the lists above
+    "SPAQL-R": [LISTS["SPAQL-R"] | {"beta": (0.01, 0.02, 0.05, 0.1)}],
+    "Tiles, replayed": [TILED | {"common": NEAR_ONE, "tilings": (16, 32)}],
+    "Grid, replayed": [LISTS["Grid, replayed"] | {"common": NEAR_ONE}],
     "Sarsa(λ)": [
         LISTS["Sarsa(λ)"]
         | {"tilings": (8, 16, 32, 64), "alpha": (0.1, 0.2, 0.3, 0.5, 0.8, 1.0), "decay": (0.0, 2000.0, 5000.0)},
@@ -122,8 +127,11 @@ PROTOTYPES = {
     "Tiles, replayed": [
         {"alpha": 0.2, "common": 0.8, "tilings": 16, "bins": 8, "gamma": 0.99, "epsilon": 0.05, "decay": 5000.0,
          "replays": 8, "steps": 5, "actions": 2},
-        {"alpha": 0.2, "common": 0.9, "tilings": 16, "bins": 8, "gamma": 0.995, "epsilon": 0.1, "decay": 2000.0,
-         "replays": 16, "steps": 50, "actions": 2},
+        *(
+            {"alpha": 0.2, "common": common, "tilings": tilings, "bins": 8, "gamma": 0.995, "epsilon": 0.1,
+             "decay": 2000.0, "replays": 16, "steps": 50, "actions": 2}
+            for common in (0.9, 0.95, 0.98, 0.99) for tilings in (16, 32)
+        ),
     ],
 }  # fmt: skip
 TRIALS = {"SPAQL-R": 48, "Sarsa(λ)": 48, "Tiles, replayed": 48, "Grid, replayed": 48, "Fitted Q": 12}
