@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.repaired import rewards_at
-from spaql.paper.audit.yardsticks import ORDER, returns
+from spaql.paper.audit.yardsticks import AGAINST, ORDER, returns
 from spaql.paper.labels import between, number
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.provenance import default_store
@@ -47,7 +47,8 @@ def leads_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
         for cell in here.itertuples():
             gap = cell.ours - cell.theirs
             sign = "≈ " * (not cell.told) + "+" * (gap > 0)
-            row[title(cell.system)] = f"{sign}{number(gap, 1)} ({cell.rival})"
+            rival = f" ({cell.rival})" * (len(AGAINST[rivals]) > 1)
+            row[title(cell.system)] = f"{sign}{number(gap, 1)}{rival}"
         rows.append(row)
     return Table(pd.DataFrame(rows), caption, name, words=True)
 
