@@ -36,7 +36,7 @@ from spaql.replay import (
 from spaql.spaces import SINE, check_circles, pairs_of
 from spaql.state import State
 from spaql.systems import CompiledWorld, begin, observe
-from spaql.tiles import ANGLE, PLAIN, Tiles, count_of
+from spaql.tiles import ANGLE, PLAIN, Tiles, count_of, largest_prime
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ class SPAQLTS(Agent):
 
 
 MOST_ACTIONS = 1000  # that SPAQL-R can choose from
-MOST_TILES = 1_000_003  # with a weight of their own; a prime, so that neighbours among more tiles do not share one
+MOST_WEIGHTS = 4_000_000  # of tiles; of more tiles, several share theirs
 MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
 LOOKS = 10  # first states by which angles are checked
@@ -184,10 +184,10 @@ class SPAQLR(Agent):
     alpha
         α, the learning rate; None is SPAQL's, which falls with the visits.
     beta
-        β, how much of α is the learning rate of the advantages of cells; the value of states has all of it.
+        β, how much of α is the learning rate of the advantages of actions; the value of states has all of it.
     tilings, bins
-        How many grids the value is learned on, a power of two, and how many tiles each has along an axis.  With 0
-        tilings there is no value beside the estimates of the cells, which then learn with all of α.
+        How many grids the estimates are learned on, a power of two, and how many tiles each has along an axis.  With 0
+        tilings cells have estimates of their own.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
     replays
@@ -257,23 +257,23 @@ class SPAQLR(Agent):
         plain = {name: given[name] for name in ("epsilon", "decay", "replays", "steps", "terminal")}
         gamma = given["discount"]
         reach = 1.0 / (1.0 - gamma) if gamma < 1.0 else float(given["horizon"])
-        tiles = self._tiles()
-        beta = given["beta"] if tiles.tilings else 1.0
-        self._replayer = Replayer(gamma=gamma, alpha=given["alpha"] or 0.0, beta=beta, visits=given["visits"] or 0,
-                                  reach=reach, tiles=tiles, **plain)  # fmt: skip
+        choices = self._choices()
+        tiles = self._tiles(len(choices))
+        self._replayer = Replayer(gamma=gamma, alpha=given["alpha"] or 0.0, beta=given["beta"], reach=reach,
+                                  visits=given["visits"] or 0, tiles=tiles, **plain)  # fmt: skip
         first, room = given["initial"], min(LEAST, given["memory"])
-        self._memory = new_memory(room, len(self._space.centre), tiles, first)
+        self._memory = new_memory(room, len(self._space.centre), tiles, len(choices), first)
         # By SPAQL's rule all of the space counts as seen, but for the places of sines: they are empty.
         whole = np.array([0.0 if sine == SINE else 1.0 for sine in self._space.sine])
         seen = np.full(len(whole), -np.inf) if given["visits"] else whole
-        self._trainee = self._best = first_cell(seen, self._choices(), 0.0 if tiles.tilings else first)
+        self._trainee = self._best = first_cell(seen, choices, 0.0 if tiles.tilings else first)
 
-    def _tiles(self) -> Tiles:
+    def _tiles(self, actions: int) -> Tiles:
         """Return how the states are coded."""
         sines = enumerate(self._space.sine)
         places = [(place, ANGLE if sine >= 0 else PLAIN) for place, sine in sines if sine != SINE]
         tiles = Tiles(self.parameters["tilings"], self.parameters["bins"], np.array(places))
-        return tiles._replace(numbers=min(count_of(tiles), MOST_TILES))
+        return tiles._replace(numbers=min(count_of(tiles), largest_prime(MOST_WEIGHTS // (1 + actions))))
 
     def _crowded(self) -> bool:
         seen = self._memory.x[: self._memory.counts[TAKEN]]

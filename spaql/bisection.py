@@ -1,4 +1,4 @@
-"""Cells of states in flat arrays: a binary tree whose leaves, the *cells*, hold an estimate for each action.
+"""Cells of states in flat arrays: a binary tree whose leaves, the *cells*, hold an advantage of each action.
 
 A cell is a box of the standard space.  The best action is the same in all of it: the greedy policy is a decision tree.
 """

@@ -1,24 +1,26 @@
-"""SPAQL-R: values on tiles, actions on one partition of the states, and every step learned from many times.
+"""SPAQL-R: estimates on tiles, actions on one partition of the states, and every step learned from many times.
 
 The estimate of an action is the value of the state, which all actions share, and an advantage of its own,
 
-    Q(x, a) = V(x) + A(c, a),    V(x) = w_1(x) + ... + w_n(x),
+    Q(x, a) = V(x) + U(x, a),    V(x) = v_1(x) + ... + v_n(x),    U(x, a) = u_1(x, a) + ... + u_n(x, a),
 
-where w_k(x) is the weight of the tile that holds x in the k-th of n tilings (see `spaql.tiles`), and c is the cell of x
-(see `spaql.bisection`).  The best action is that of the cell, so the policy is a decision tree.  A cell that has had
-`visits` visits is halved across the axis along which it is widest, as a share of all states seen so far; what no state
-has reached yet is no part of its width.
+where v_k(x) and u_k(x, a) are weights of the tile that holds x in the k-th of n tilings (see `spaql.tiles`).  The
+action is chosen by the cell c of x (see `spaql.bisection`), whose A(c, a) is a running mean of U(x, a) over the states
+in it that are learned from: the best action is the same in all of a cell, so the policy is a decision tree.  A cell
+that has had `visits` visits is halved across the axis along which it is widest, as a share of all states seen so far;
+what no state has reached yet is no part of its width.
 
 A *transition* is (x, a, r, y), a state, the action taken there, the reward and the next state; the memory keeps the
 last of them.  Learning from transition t follows its episode for m steps, as long as each next action is the one now
 thought best, and at most `steps`,
 
-    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m max_a Q(x_{t+m}, a),
-    update  w_k(x_t) ← w_k(x_t) + (α/n) δ,    A(c, a_t) ← A(c, a_t) + β α δ,    δ = G - Q(x_t, a_t).
+    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m Q(x_{t+m}, a*),    a* the best of the cell of x_{t+m},
+    update  v_k(x_t) ← v_k(x_t) + (α/n) δ,    u_k(x_t, a_t) ← u_k(x_t, a_t) + β (α/n) δ,    δ = G - Q(x_t, a_t),
+    then    A(c, a) ← A(c, a) + α (U(x_t, a) - A(c, a)) for every action a, with c the cell of x_t.
 
 The last term is zero at a terminal state (and only there: an episode that is cut off has a future), and it is cut to
 what the rewards met so far allow, Σ γ^k r with the lowest and the highest r: without that, weights can grow beyond all
-bounds.
+bounds.  Without tiles, Q(x, a) = A(c, a), which learns from δ itself.
 """
 
 import math
@@ -34,6 +36,7 @@ from spaql.tiles import Tiles, active
 
 TAKEN, STOP = range(2)  # of a memory's counts: samples so far, and after how many learning stops
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
+V, U = 0, 1  # columns of the weights: of the value, and from where on those of the actions' advantages stand
 
 
 class Replayer(NamedTuple):
@@ -66,7 +69,7 @@ class Memory(NamedTuple):
     tiles_y: np.ndarray
     counts: np.ndarray
     rewards: np.ndarray  # the lowest and the highest so far, and zero
-    weights: np.ndarray  # of the tiles
+    weights: np.ndarray  # of the tiles, one row each: v, and u of each action
 
 
 KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition; cells and tiles are found again
@@ -83,11 +86,13 @@ class ReplayRun(NamedTuple):
     history: np.ndarray
 
 
-def new_memory(size: int, dimensions: int, tiles: Tiles, value: float) -> Memory:
+def new_memory(size: int, dimensions: int, tiles: Tiles, actions: int, value: float) -> Memory:
     """Return a memory with room for so many transitions, in which all states have the same value."""
     states = np.zeros((2, size, dimensions))
     cells = np.zeros((2, size), np.int32)
     numbers = np.zeros((2, size, tiles.tilings), np.int32)
+    weights = np.zeros((tiles.numbers, 1 + actions))
+    weights[:, V] = value / max(1, tiles.tilings)
     return Memory(
         states[0],
         states[1],
@@ -100,7 +105,7 @@ def new_memory(size: int, dimensions: int, tiles: Tiles, value: float) -> Memory
         numbers[1],
         np.zeros(2, np.int64),
         np.zeros(2),
-        np.full(tiles.numbers, value / max(1, tiles.tilings)),
+        weights,
     )
 
 
@@ -143,12 +148,20 @@ def find_tiles(tiles, states, found):
 
 
 @inlined
-def value_of(weights, numbers, at):
-    """V(x) of a state by the tiles that hold it."""
+def sum_of(weights, numbers, at, column):
+    """V(x), or U(x, a), of a state by the tiles that hold it."""
     total = 0.0
     for i in range(numbers.shape[1]):
-        total += weights[numbers[at, i]]
+        total += weights[numbers[at, i], column]
     return total
+
+
+@inlined
+def estimate(weights, numbers, at, q, cell, a):
+    """Q(x, a); there may be no tiles."""
+    if numbers.shape[1] == 0:
+        return q[cell, a]
+    return sum_of(weights, numbers, at, V) + sum_of(weights, numbers, at, U + a)
 
 
 @entry
@@ -218,18 +231,23 @@ def learn(tree, memory, learner, replayer, rng):
         if end[last] != TERMINAL or not replayer.terminal:
             there = leaf_below(child, axis, border, cell_y[last], y, last)
             cell_y[last] = there
-            value = value_of(weights, tiles_y, last) + q[there, best[there]]
+            value = estimate(weights, tiles_y, last, q, there, best[there])
             total += discount * min(highest, max(lowest, value))
         a = action[at]
         alpha = replayer.alpha
         if alpha == 0.0:
             alpha = (learner.H + 1.0) / (learner.H + visits[cell, a])
-        delta = total - value_of(weights, tiles_x, at) - q[cell, a]
-        for i in range(tiles_x.shape[1]):
-            weights[tiles_x[at, i]] += alpha / tiles_x.shape[1] * delta
-        q[cell, a] += replayer.beta * alpha * delta
-        if a == best[cell] or q[cell, a] >= q[cell, best[cell]]:
-            best[cell] = first_best(q, cell)
+        delta = total - estimate(weights, tiles_x, at, q, cell, a)
+        tilings = tiles_x.shape[1]
+        if tilings == 0:
+            q[cell, a] += alpha * delta
+        else:
+            for i in range(tilings):
+                weights[tiles_x[at, i], V] += alpha / tilings * delta
+                weights[tiles_x[at, i], U + a] += replayer.beta * alpha / tilings * delta
+            for b in range(q.shape[1]):
+                q[cell, b] += alpha * (sum_of(weights, tiles_x, at, U + b) - q[cell, b])
+        best[cell] = first_best(q, cell)
 
 
 @inlined

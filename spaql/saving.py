@@ -52,8 +52,9 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     found = str(header["algorithm"])[:40]
     if found != algorithm:
         raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
-    if algorithm == "SPAQLR" and arrays.keys() & {"trainee_balls", "trainee_least", "trainee_slope"}:
-        raise ValueError(f"{path} holds an agent of the SPAQL-R before this one, whose partition was another: "
+    before = arrays.keys() & {"trainee_balls", "trainee_least", "trainee_slope"}
+    if algorithm == "SPAQLR" and (before or arrays.get("memory_weights", np.empty((0, 0))).ndim == 1):
+        raise ValueError(f"{path} holds an agent of an earlier SPAQL-R, which learned something else: "
                          "train it again, SPAQLR(...).learn(samples=...), and save it")  # fmt: skip
     return header, arrays
 
@@ -124,7 +125,7 @@ def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory
     known &= bool(np.isfinite(rewards).all() and rewards[0] <= met[0] and met[1] <= rewards[1])
     known &= forgot or tuple(rewards) == met
     weights = check_array(arrays, "memory_weights", float, len(memory.weights))
-    known &= bool(np.isfinite(weights).all())
+    known &= weights.shape == memory.weights.shape and bool(np.isfinite(weights).all())
     if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
         raise ValueError("its memory holds what no learning gives")
     memory.counts[TAKEN], memory.rewards[:], memory.weights[:] = taken, rewards, weights

@@ -28,6 +28,11 @@ def count_of(tiles: Tiles) -> int:
     return tiles.tilings * (tiles.bins + 1) ** len(tiles.places)
 
 
+def largest_prime(most: int) -> int:
+    """Return the largest prime up to a number: tiles that share so many weights do not share them with neighbours."""
+    return next(n for n in range(most, 1, -1) if all(n % divisor for divisor in range(2, math.isqrt(n) + 1)))
+
+
 # This takes the number of a row instead of the row: compiled code counts references to every row it makes.
 
 

@@ -9,13 +9,12 @@ import pytest
 from gymnasium import spaces
 
 from spaql import SPAQL, SPAQLR, archive
-from spaql.algorithms import MOST_TILES
 from spaql.bisection import box_around, copy, cut, first_cell, leaf_below, with_nodes
 from spaql.policies import export_python, export_text
 from spaql.replay import TAKEN, find_tiles
 from spaql.saving import FORMAT, VERSION
 from spaql.systems import make_env
-from spaql.tiles import PLAIN, Tiles
+from spaql.tiles import PLAIN, Tiles, largest_prime
 from tests.conftest import same_sines
 
 SMALL = {"visits": 8, "memory": 300, "replays": 3, "steps": 4, "decay": 100.0}  # everything happens within 15 episodes
@@ -86,9 +85,13 @@ class Naive:
             found.append((n, *tile))
         return found
 
-    def value(self, x):
-        """V(x)."""
-        return sum(self.weights[tile] for tile in self.tiles(x))
+    def on_tiles(self, x, of):
+        """V(x), or U(x, a) of an action."""
+        return sum(self.weights[tile, of] for tile in self.tiles(x))
+
+    def estimate(self, x, a):
+        """Q(x, a)."""
+        return self.on_tiles(x, "value") + self.on_tiles(x, a)
 
     def target(self, i):
         """G of transition i: follow the episode while it does what is now thought best."""
@@ -104,9 +107,9 @@ class Naive:
             total, power = total + power * reward, power * self.gamma
         if end == "terminal":
             return total
-        cell = self.root.leaf(y)
+        best = self.estimate(y, self.root.leaf(y).best())
         lowest, highest = (reward / (1 - self.gamma) for reward in self.rewards)
-        return total + power * min(highest, max(lowest, max(cell.q) + self.value(y)))
+        return total + power * min(highest, max(lowest, best))
 
     def learn(self, episodes):
         """Return what each training episode gave, and the number of arms after it."""
@@ -144,10 +147,11 @@ class Naive:
     def update(self, i):
         x, a, *_ = self.transitions[i]
         cell = self.root.leaf(x)
-        delta = self.target(i) - cell.q[a] - self.value(x)
-        cell.q[a] += self.beta * self.alpha * delta
+        delta = self.target(i) - self.estimate(x, a)
         for tile in self.tiles(x):
-            self.weights[tile] += self.alpha / 16 * delta
+            self.weights[tile, "value"] += self.alpha / 16 * delta
+            self.weights[tile, a] += self.beta * self.alpha / 16 * delta
+        cell.q = [q + self.alpha * (self.on_tiles(x, b) - q) for b, q in enumerate(cell.q)]
 
     def state(self, observation):
         """The observation in [-1, 1]^d: divided by its bound, or the sigmoid of slope 1 where it has none."""
@@ -313,9 +317,10 @@ def test_an_agent_of_the_version_before_is_refused_with_what_to_do(tmp_path):
     SPAQLR("CartPole-v0", seed=0, **SMALL).learn(samples=50).save(path)
     header, arrays = archive.read(path, FORMAT, VERSION)
     before = {name: array for name, array in arrays.items() if not name.startswith("trainee")}
-    archive.write(path, header, before | {"trainee_balls": np.zeros(1)})
-    with pytest.raises(ValueError, match="train it again"):
-        SPAQLR.load(path)
+    for former in (before | {"trainee_balls": np.zeros(1)}, arrays | {"memory_weights": np.zeros(5)}):
+        archive.write(path, header, former)
+        with pytest.raises(ValueError, match="train it again"):
+            SPAQLR.load(path)
 
 
 def test_an_interrupted_agent_is_left_as_it_was():
@@ -372,8 +377,9 @@ def test_a_terminal_state_is_worth_nothing_and_a_cut_off_one_its_value(terminal,
 
 
 def first_estimates(agent):
-    """V(x) + A(c, a) where the first episode began."""
-    return agent._memory.weights[agent._memory.tiles_x[0]].sum() + agent._best.q[0]
+    """Q(x, a) where the first episode began."""
+    value, *advantages = agent._memory.weights[agent._memory.tiles_x[0]].sum(axis=0)
+    return value + np.array(advantages)
 
 
 def test_following_the_episode_does_not_change_what_a_value_converges_to():
@@ -427,12 +433,13 @@ def test_more_tiles_than_weights_share_them():
     places = np.array([[i, PLAIN] for i in range(20)])
     states = np.random.default_rng(0).uniform(-1.0, 1.0, (1000, 20))
     found = np.empty((1000, 16), np.int32)
-    find_tiles(Tiles(16, 8, places, MOST_TILES), states, found)
+    assert largest_prime(1_000_100) == 1_000_099
+    find_tiles(Tiles(16, 8, places, 1_000_099), states, found)
     assert len(np.unique(found)) > 15_000
     number = 5
     for i, z in enumerate(states[7]):
         number = number * 9 + int((z + 1.0) / 2.0 * 8 + (2 * i + 1) * 5 % 16 / 16)
-    assert found[7, 5] == number % MOST_TILES
+    assert found[7, 5] == number % 1_000_099
 
 
 def test_values_stay_within_what_rewards_allow():

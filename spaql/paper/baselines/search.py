@@ -73,9 +73,9 @@ GAMMAS = (0.98, 0.99, 0.995)
 TILED = {"common": (0.0, 0.5, 0.8, 0.9), "tilings": (8, 16), "bins": (6, 8, 10), "gamma": GAMMAS} | REPLAYED
 LISTS: dict[str, dict[str, tuple]] = {
     "SPAQL-R": {
-        "beta": (0.05, 0.1, 0.2),
-        "visits": (20, 30, 50, 80),
-        "tilings": (8, 16),
+        "beta": (0.01, 0.02, 0.05, 0.1),
+        "visits": (10, 20, 30, 50),
+        "tilings": (8, 16, 32),
         "bins": (6, 8, 10),
         "discount": GAMMAS,
     }
@@ -103,7 +103,6 @@ LISTS: dict[str, dict[str, tuple]] = {
 }
 NEAR_ONE = (0.8, 0.9, 0.95, 0.98)
 WIDER = {  # drawn from as often, after the lists above
-    "SPAQL-R": [LISTS["SPAQL-R"] | {"beta": (0.01, 0.02, 0.05, 0.1)}],
     "Tiles, replayed": [TILED | {"common": NEAR_ONE, "tilings": (16, 32)}],
     "Grid, replayed": [LISTS["Grid, replayed"] | {"common": NEAR_ONE}],
     "Sarsa(λ)": [
@@ -116,8 +115,9 @@ WIDER = {  # drawn from as often, after the lists above
 }
 PROTOTYPES = {
     "SPAQL-R": [
-        {"alpha": 0.2, "beta": 0.1, "tilings": 16, "bins": 8, "discount": 0.995, "epsilon": 0.1, "decay": 2000.0,
-         "replays": 16, "visits": 50, "steps": 50, "actions": 2},
+        {"alpha": 0.2, "beta": beta, "tilings": tilings, "bins": 8, "discount": 0.995, "epsilon": 0.1, "decay": 2000.0,
+         "replays": 16, "visits": visits, "steps": 50, "actions": 2}
+        for beta in (0.02, 0.05) for visits in (10, 20) for tilings in (16, 32)
     ],
     "Sarsa(λ)": [
         {"tilings": 32, "bins": 8, "alpha": 0.8, "lam": lam, "gamma": 0.995, "epsilon": 0.01, "decay": 1000.0,
@@ -134,7 +134,7 @@ PROTOTYPES = {
         ),
     ],
 }  # fmt: skip
-TRIALS = {"SPAQL-R": 48, "Sarsa(λ)": 48, "Tiles, replayed": 48, "Grid, replayed": 48, "Fitted Q": 12}
+TRIALS = {"SPAQL-R": 96, "Sarsa(λ)": 48, "Tiles, replayed": 48, "Grid, replayed": 48, "Fitted Q": 12}
 
 
 def draw_settings(algorithm: str) -> list[dict[str, Any]]:
