@@ -193,7 +193,7 @@ class SPAQLR(Agent):
     replays
         How many transitions are drawn from the memory after each step, to learn from them again.
     memory
-        How many transitions are remembered: the last ones.  A hundred thousand take about 25 MB.
+        How many transitions are remembered: the last ones.  A hundred thousand take about 35 MB.
     visits
         Of a cell until it is cut in two; None halves cells by SPAQL's rule.
     steps
@@ -226,14 +226,14 @@ class SPAQLR(Agent):
         env: str | gym.Env,
         *,
         alpha: float | None = 0.2,
-        beta: float = 0.1,
-        tilings: int = 16,
+        beta: float = 0.05,
+        tilings: int = 32,
         bins: int = 8,
         epsilon: float = 0.1,
         decay: float = 2000.0,
         replays: int = 16,
         memory: int = 100_000,
-        visits: int | None = 50,
+        visits: int | None = 10,
         steps: int = 50,
         angles: Any = None,
         actions: int = 2,

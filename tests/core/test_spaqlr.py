@@ -61,7 +61,7 @@ class Naive:
     """SPAQL-R with a tree of objects; it shares with the package the order in which numbers are drawn."""
 
     def __init__(
-        self, agent, discount=0.995, alpha=0.2, beta=0.1, epsilon=0.1, visits=0, memory=0, replays=0, steps=0, decay=0.0
+        self, agent, discount=0.995, alpha=0.2, beta=0.05, epsilon=0.1, visits=0, memory=0, replays=0, steps=0, decay=0.0
     ):
         self.agent, self.gamma, self.alpha, self.beta, self.epsilon = agent, discount, alpha, beta, epsilon
         self.visits, self.memory, self.replays, self.steps, self.decay = visits, memory, replays, steps, decay
@@ -75,10 +75,10 @@ class Naive:
         self.weights = collections.defaultdict(float)
 
     def tiles(self, x):
-        """The tiles of x in 16 grids of 8 tiles along each axis, shifted by odd multiples of a sixteenth of a tile."""
+        """The tiles of x in 32 grids of 8 tiles along each axis, shifted by odd multiples of 1/32 of a tile."""
         found = []
-        for n in range(16):
-            shifts = [(2 * i + 1) * n % 16 / 16 for i in range(len(x))]
+        for n in range(32):
+            shifts = [(2 * i + 1) * n % 32 / 32 for i in range(len(x))]
             tile = [math.floor((v + 1) * 4 + shift) for v, shift in zip(x, shifts, strict=True)]
             if self.angle:
                 tile[0] %= 8
@@ -149,8 +149,8 @@ class Naive:
         cell = self.root.leaf(x)
         delta = self.target(i) - self.estimate(x, a)
         for tile in self.tiles(x):
-            self.weights[tile, "value"] += self.alpha / 16 * delta
-            self.weights[tile, a] += self.beta * self.alpha / 16 * delta
+            self.weights[tile, "value"] += self.alpha / 32 * delta
+            self.weights[tile, a] += self.beta * self.alpha / 32 * delta
         cell.q = [q + self.alpha * (self.on_tiles(x, b) - q) for b, q in enumerate(cell.q)]
 
     def state(self, observation):

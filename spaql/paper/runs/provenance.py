@@ -23,7 +23,7 @@ SB3 = ("SAC", "DQN", "PPO")
 
 # Versions of the numbers that the code computes.  They are raised by hand when numbers are meant to change, and nothing
 # else makes a stored record stale; the canaries tell when numbers change that were not meant to.
-NUMERICS = {"spaql": 1, "repaired": 4, "trpo": 1, "policies": 1, "textbook": 1, "sarsa": 3, "replayed": 4, "fitted": 2}
+NUMERICS = {"spaql": 1, "repaired": 5, "trpo": 1, "policies": 1, "textbook": 1, "sarsa": 3, "replayed": 4, "fitted": 2}
 
 
 def repository() -> Path | None:
