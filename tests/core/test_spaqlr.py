@@ -17,7 +17,7 @@ from spaql.systems import make_env
 from spaql.tiles import PLAIN, Tiles, largest_prime
 from tests.conftest import same_sines
 
-SMALL = {"visits": 8, "memory": 300, "replays": 3, "steps": 4, "decay": 100.0}  # everything happens within 15 episodes
+SMALL = {"visits": 8, "tilings": 8, "memory": 300, "replays": 3, "steps": 4, "decay": 100.0}  # all within 15 episodes
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"]
 
 
@@ -61,9 +61,21 @@ class Naive:
     """SPAQL-R with a tree of objects; it shares with the package the order in which numbers are drawn."""
 
     def __init__(
-        self, agent, discount=0.995, alpha=0.2, beta=0.05, epsilon=0.1, visits=0, memory=0, replays=0, steps=0, decay=0.0
+        self,
+        agent,
+        discount=0.995,
+        alpha=0.2,
+        beta=0.05,
+        tilings=0,
+        epsilon=0.1,
+        visits=0,
+        memory=0,
+        replays=0,
+        steps=0,
+        decay=0.0,
     ):
         self.agent, self.gamma, self.alpha, self.beta, self.epsilon = agent, discount, alpha, beta, epsilon
+        self.tilings = tilings
         self.visits, self.memory, self.replays, self.steps, self.decay = visits, memory, replays, steps, decay
         self.rng = np.random.default_rng(agent.seed.spawn(3)[0])
         space = agent.env.action_space
@@ -75,10 +87,10 @@ class Naive:
         self.weights = collections.defaultdict(float)
 
     def tiles(self, x):
-        """The tiles of x in 32 grids of 8 tiles along each axis, shifted by odd multiples of 1/32 of a tile."""
+        """The tiles of x in n grids of 8 tiles along each axis, shifted by odd multiples of 1/n of a tile."""
         found = []
-        for n in range(32):
-            shifts = [(2 * i + 1) * n % 32 / 32 for i in range(len(x))]
+        for n in range(self.tilings):
+            shifts = [(2 * i + 1) * n % self.tilings / self.tilings for i in range(len(x))]
             tile = [math.floor((v + 1) * 4 + shift) for v, shift in zip(x, shifts, strict=True)]
             if self.angle:
                 tile[0] %= 8
@@ -149,8 +161,8 @@ class Naive:
         cell = self.root.leaf(x)
         delta = self.target(i) - self.estimate(x, a)
         for tile in self.tiles(x):
-            self.weights[tile, "value"] += self.alpha / 32 * delta
-            self.weights[tile, a] += self.beta * self.alpha / 32 * delta
+            self.weights[tile, "value"] += self.alpha / self.tilings * delta
+            self.weights[tile, a] += self.beta * self.alpha / self.tilings * delta
         cell.q = [q + self.alpha * (self.on_tiles(x, b) - q) for b, q in enumerate(cell.q)]
 
     def state(self, observation):

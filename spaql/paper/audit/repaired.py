@@ -34,7 +34,7 @@ RUNGS = {  # of the ladder from SPAQL to SPAQL-R: each keeps what the one above 
     "SPAQL-R, rung 7": "angles",
     "SPAQL-R, rung 8": "targets of several steps",
     "SPAQL-R, no tiles": "replay",
-    "SPAQL-R": "values on tiles: SPAQL-R",
+    "SPAQL-R": "estimates on tiles: SPAQL-R",
 }
 
 
