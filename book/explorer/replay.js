@@ -7,7 +7,7 @@ const spaqlReplay = (() => {
   const [GOES_ON, CUT_OFF, TERMINAL] = [0, 1, 2]; // how an episode stands after a transition
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Cells of states: a binary tree whose leaves hold an estimate for each action
+  // Cells of states: a binary tree whose leaves hold an advantage of each action
 
   const newCell = (depth, q, visits) => ({ depth, q, visits, best: firstBest(q), halves: null, axis: 0, border: 0 });
 
@@ -49,8 +49,10 @@ const spaqlReplay = (() => {
     const H = system.steps;
     const seen = [sine.map(() => Infinity), sine.map(() => -Infinity)]; // corners of the box of all states seen so far
     const root = newCell(0, actions.map(() => 0), actions.map(() => 0));
-    const weights = new Float64Array(tiles.numbers);
-    const valueOf = (found) => found.reduce((total, tile) => total + weights[tile], 0);
+    const values = new Float64Array(tiles.numbers); // weights of the tiles: of the value, and of each action's advantage
+    const advantages = actions.map(() => new Float64Array(tiles.numbers));
+    const sumOf = (weights, found) => found.reduce((total, tile) => total + weights[tile], 0);
+    const estimate = (found, a) => sumOf(values, found) + sumOf(advantages[a], found);
     const memory = [];
     const met = [0, 0]; // the lowest and the highest reward so far, and zero
     const agent = { algorithm: "SPAQL-R", best: { arms: actions.length }, iteration: 0, episode: 0, total: 0, history: [] };
@@ -120,13 +122,16 @@ const spaqlReplay = (() => {
         const end = memory[last];
         if (end.end !== TERMINAL) {
           end.next = leafBelow(end.next, end.y);
-          const value = valueOf(end.tilesY) + end.next.q[end.next.best];
+          const value = estimate(end.tilesY, end.next.best);
           total += discount * Math.min(highest, Math.max(lowest, value));
         }
-        const delta = total - valueOf(from.tilesX) - cell.q[from.action];
-        from.tilesX.forEach((tile) => { weights[tile] += (alpha / tiles.tilings) * delta; });
-        cell.q[from.action] += beta * alpha * delta;
-        if (from.action === cell.best || cell.q[from.action] >= cell.q[cell.best]) cell.best = firstBest(cell.q);
+        const delta = total - estimate(from.tilesX, from.action);
+        from.tilesX.forEach((tile) => {
+          values[tile] += (alpha / tiles.tilings) * delta;
+          advantages[from.action][tile] += ((beta * alpha) / tiles.tilings) * delta;
+        });
+        advantages.forEach((weights, b) => { cell.q[b] += alpha * (sumOf(weights, from.tilesX) - cell.q[b]); });
+        cell.best = firstBest(cell.q);
       }
     }
 
