@@ -32,7 +32,7 @@ from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, 
 from spaql.compiling import borrowed, either, entry, inlined
 from spaql.rules import Learner
 from spaql.systems import ENDED, reset, room, step
-from spaql.tiles import Tiles, active
+from spaql.tiles import Tiles, active, sum_of
 
 TAKEN, STOP = range(2)  # of a memory's counts: samples so far, and after how many learning stops
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
@@ -145,15 +145,6 @@ def find_tiles(tiles, states, found):
     """Write the tiles that hold each of many states."""
     for i in range(len(states)):
         active(tiles, states[i], found, i)
-
-
-@inlined
-def sum_of(weights, numbers, at, column):
-    """V(x), or U(x, a), of a state by the tiles that hold it."""
-    total = 0.0
-    for i in range(numbers.shape[1]):
-        total += weights[numbers[at, i], column]
-    return total
 
 
 @inlined

@@ -33,7 +33,16 @@ def largest_prime(most: int) -> int:
     return next(n for n in range(most, 1, -1) if all(n % divisor for divisor in range(2, math.isqrt(n) + 1)))
 
 
-# This takes the number of a row instead of the row: compiled code counts references to every row it makes.
+# These take the number of a row instead of the row: compiled code counts references to every row it makes.
+
+
+@inlined
+def sum_of(weights, found, row, column):
+    """The sum of one column of the weights, over the tiles in a row of `found`."""
+    total = 0.0
+    for i in range(found.shape[1]):
+        total += weights[found[row, i], column]
+    return total
 
 
 @inlined

@@ -11,10 +11,10 @@ from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.fitted import FittedQ, features
 from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
 from spaql.paper.baselines.sarsa import Sarsa, explore, traces_kept, train_sarsa
-from spaql.paper.baselines.tiles import greedy, places_of, value
+from spaql.paper.baselines.tiles import greedy, places_of
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
-from spaql.tiles import Tiles, active, count_of
+from spaql.tiles import Tiles, active, count_of, sum_of
 
 
 class Chain:
@@ -70,8 +70,8 @@ def test_sarsa_on_a_chain():
     for row, x in enumerate((-1.0, 1.0)):
         active(TWO, np.array([x]), states, row)
     assert [greedy(weights, states, row)[0] for row in range(2)] == [1, 1]
-    assert value(weights, states, 1, 1) == pytest.approx(-1.0)
-    assert value(weights, states, 0, 1) == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
+    assert sum_of(weights, states, 1, 1) == pytest.approx(-1.0)
+    assert sum_of(weights, states, 0, 1) == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
 
 
 def test_sarsa_explores_less_and_less():

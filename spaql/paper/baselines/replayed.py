@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import borrowed, either, inlined
-from spaql.paper.baselines.tiles import OnTiles, greedy, value
+from spaql.paper.baselines.tiles import OnTiles, greedy
 from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
-from spaql.tiles import active
+from spaql.tiles import active, sum_of
 
 MEMORY = 100_000  # transitions to keep
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
@@ -64,7 +64,7 @@ def learn_from(x, y, action, reward, end, weights, recipe, at, newest):
     if end[at] != TERMINAL:
         total += discount * highest
     a = action[row]
-    change = recipe.alpha / x.shape[1] * (total - value(weights, x, row, a))
+    change = recipe.alpha / x.shape[1] * (total - sum_of(weights, x, row, a))
     for i in range(x.shape[1]):
         for b in range(weights.shape[1]):
             weights[x[row, i], b] += change if b == a else recipe.common * change

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compiling import either, inlined
-from spaql.paper.baselines.tiles import OnTiles, greedy, value
+from spaql.paper.baselines.tiles import OnTiles, greedy
 from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
-from spaql.tiles import active
+from spaql.tiles import active, sum_of
 
 LEAST = 0.01  # traces below this are forgotten
 
@@ -59,7 +59,7 @@ def train_sarsa(world, starts, limit, before, samples, tiles, given, weights, st
         while h < limit and t < samples and not over:
             here = h % back
             found[here], taken[here] = after[0], a
-            q = value(weights, after, 0, a)
+            q = sum_of(weights, after, 0, a)
             action[:] = actions[a]
             reward, over = step(world, state, action, x)
             active(tiles, x, after, 0)
@@ -67,7 +67,7 @@ def train_sarsa(world, starts, limit, before, samples, tiles, given, weights, st
             a = explore(weights, after, given, t, len(actions), rng)
             error = reward - q
             if over != ENDED:
-                error += given.gamma * value(weights, after, 0, a)
+                error += given.gamma * sum_of(weights, after, 0, a)
             trace = 1.0
             for k in range(min(h + 1, back)):
                 past = (h - k) % back

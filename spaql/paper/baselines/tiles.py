@@ -12,7 +12,7 @@ from spaql.compiling import either, inlined
 from spaql.paper.baselines.agent import Baseline
 from spaql.systems import reset, room, step
 from spaql.systems.environments import angles_of
-from spaql.tiles import PLAIN, Tiles, active, count_of
+from spaql.tiles import PLAIN, Tiles, active, count_of, sum_of
 
 
 def places_of(env: gym.Env) -> np.ndarray:
@@ -23,24 +23,12 @@ def places_of(env: gym.Env) -> np.ndarray:
     return np.array([*angles, *rest], np.int64)
 
 
-# These take the number of a row instead of the row: compiled code counts references to every row it makes.
-
-
-@inlined
-def value(weights, found, row, a):
-    """Q of an action in the state with the tiles of a row."""
-    total = 0.0
-    for i in range(found.shape[1]):
-        total += weights[found[row, i], a]
-    return total
-
-
 @inlined
 def greedy(weights, found, row):
     """The best action in the state with the tiles of a row, the first of equals, and its Q."""
-    best, highest = 0, value(weights, found, row, 0)
+    best, highest = 0, sum_of(weights, found, row, 0)
     for a in range(1, weights.shape[1]):
-        q = value(weights, found, row, a)
+        q = sum_of(weights, found, row, a)
         if q > highest:
             best, highest = a, q
     return best, highest
