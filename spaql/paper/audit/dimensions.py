@@ -23,7 +23,7 @@ from spaql.tiles import Tiles, count_of
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies
 LEVEL, MOST = LEVELS["Pendulum-v1"], 200_000  # samples
-ALGORITHMS = ("SPAQL-R", *REPLAYED, "PPO")
+ALGORITHMS = ("SPAQL-R", "Tiles, replayed", "Grid, replayed", "PPO")
 AGENTS = 5
 LARGEST = 25_000_000  # tiles; with more, the weights and what else there is would not fit into a gigabyte
 

@@ -31,7 +31,7 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "actions": 2,
         },
     ),
-    "Sarsa(λ), slower": (  # of the settings that were tried twice, those that end best
+    "Sarsa(λ), slower": (  # of the settings that were tried twice, those that end best; so below
         SarsaLambda,
         {
             "tilings": 64,
@@ -55,6 +55,21 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
             "epsilon": 0.1,
             "decay": 2000.0,
             "replays": 16,
+            "steps": 50,
+            "actions": 2,
+        },
+    ),
+    "Tiles, slower": (
+        Replayed,
+        {
+            "tilings": 16,
+            "bins": 10,
+            "alpha": 0.05,
+            "common": 0.98,
+            "gamma": 0.995,
+            "epsilon": 0.05,
+            "decay": 5000.0,
+            "replays": 8,
             "steps": 50,
             "actions": 2,
         },

@@ -19,6 +19,7 @@ NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO")}
 LINES = {
     AHEAD: Style("#5916ca", "-", ""),
     "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),
+    "Tiles, slower": Style("#d55e00", (0, (4, 1.2, 1, 1.2)), ""),
     "Grid, replayed": Style("#d55e00", (0, (1, 1)), ""),
     "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), ""),
     "Sarsa(λ), slower": Style("#0072b2", (0, (1, 1)), ""),

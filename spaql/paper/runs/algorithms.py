@@ -55,7 +55,8 @@ NETWORK = Algorithm(
 )
 TRPO = NETWORK._replace(by_samples=False, before=True)
 
-REPLAYED = ("Tiles, replayed", "Grid, replayed")  # SPAQL-R's recipe on another representation
+TILES = ("Tiles, replayed", "Tiles, slower")
+REPLAYED = (*TILES, "Grid, replayed")  # SPAQL-R's recipe on another representation
 SARSA = ("Sarsa(λ)", "Sarsa(λ), slower")
 TEXTBOOK = ("By hand", "Random linear", *SARSA, *REPLAYED, "Fitted Q")
 BASELINE = Algorithm("spaql.paper.baselines.compute", family="textbook", by_samples=True)
