@@ -1,0 +1,105 @@
+"""Tile coding as a decision tree: what it earns, and how many leaves it takes, beside SPAQL-R's exact trees.
+
+`python -m spaql.paper.audit.tile_trees` measures, and keeps what it found in results/tile_trees.json.  A tree is grown
+on states that the agent met in training, as its policy would act there at the end; that takes no further samples.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from spaql.compiling import either
+from spaql.paper.audit.kept import load_kept, measured, write_kept
+from spaql.paper.audit.leaves import merged
+from spaql.paper.audit.repaired import AHEAD
+from spaql.paper.baselines.replayed import GOES_ON
+from spaql.paper.baselines.seconds import learner_of
+from spaql.paper.runs.job import Job
+from spaql.paper.runs.repaired_settings import CHECKPOINT
+from spaql.paper.studies import SIX, study
+from spaql.policies.play import evaluate
+from spaql.policies.simplify import ROWS, grow
+from spaql.policies.tree import Tree
+from spaql.systems import observe, reset, room, step
+
+TILES = "Tiles, replayed"
+SIZES = (16, 64, 128, 256)  # leaves, at most
+SAMPLES = (10_000, 100_000)
+AGENTS, FRESH, SEED = 10, 1000, 7171
+
+
+@either
+def retrace(world, starts, actions, taken, ends, seen):
+    """Play the actions of a chunk of training again, and write what was observed before each."""
+    state, x, action = room(world), np.empty(seen.shape[1]), np.empty(actions.shape[1])
+    t, episode = 0, 0
+    while t < len(taken):
+        reset(world, state, starts[episode], x)
+        episode += 1
+        end = GOES_ON
+        while end == GOES_ON:
+            observe(world.constants, state, seen[t])
+            action[:] = actions[taken[t]]
+            step(world, state, action, x)
+            end = ends[t]
+            t += 1
+
+
+def of_tiles(job: Job, like: Tree) -> Iterator[dict[str, Any]]:
+    """Yield what tiles earn after so many samples, and trees of some sizes in their place."""
+    agent, twin = learner_of(job), learner_of(job)  # the twin draws the same starts again
+    seen, taken = np.empty((SAMPLES[-1], agent.env.observation_space.shape[0])), 0
+    for samples in SAMPLES:
+        for first in range(taken, samples, CHECKPOINT):
+            agent.learn(CHECKPOINT)
+            chunk = slice(first, first + CHECKPOINT)
+            agent.world.call(retrace, twin.world.starts(CHECKPOINT), agent.actions, agent.kept.action[chunk],
+                             agent.kept.end[chunk], seen[chunk])  # fmt: skip
+        taken = samples
+        yield {"samples": samples, "leaves": np.nan, "return": agent.evaluate(FRESH, SEED).mean()}
+        some = np.random.default_rng(SEED).permutation(samples)[:ROWS]
+        best = agent.weights[agent.kept.x[some]].sum(axis=1).argmax(axis=1)
+        trees = grow(like, seen[some], SIZES[-1], agent.actions[best])
+        for size in SIZES:
+            tree = merged(trees[min(size, len(trees)) - 1])
+            yield {"samples": samples, "size": size, "leaves": tree.leaves, "return": earned(tree, job.system)}
+
+
+def of_cells(job: Job) -> Iterator[dict[str, Any]]:
+    """Yield the sizes and returns of SPAQL-R's exact trees."""
+    agent, taken = learner_of(job), 0
+    for samples in SAMPLES:
+        agent.learn(samples=samples - taken)
+        taken = samples
+        tree = agent.policy.tree()
+        yield {"samples": samples, "leaves": tree.leaves, "return": earned(tree, job.system)}
+
+
+def earned(tree: Tree, system: str) -> float:
+    """Return the mean return of fresh episodes."""
+    return float(evaluate(tree, system, FRESH, SEED).mean())
+
+
+def compute_rows() -> Iterator[dict[str, Any]]:
+    """Yield all rows of the first agents of each system."""
+    jobs = [job for name in ("textbook", "repaired", "systems") for job in study(name) if job.agent < AGENTS]
+    for system in SIX:
+        like = next(learner_of(job) for job in jobs if (job.algorithm, job.system) == (AHEAD, system)).policy.tree()
+        for job in (job for job in jobs if job.system == system and job.algorithm in (AHEAD, TILES)):
+            for row in of_cells(job) if job.algorithm == AHEAD else of_tiles(job, like):
+                yield {"system": system, "algorithm": job.algorithm, "agent": job.agent} | row
+
+
+def means() -> pd.DataFrame:
+    """Return the means over agents; a tree has the size that it was asked for, and SPAQL-R's exact one none."""
+    frame = load_kept("tile_trees")
+    by = ["system", "samples", "algorithm", "size"]
+    return frame.groupby(by, sort=False, dropna=False)[["leaves", "return"]].mean().reset_index()
+
+
+if __name__ == "__main__":
+    count = len(SIX) * AGENTS * len(SAMPLES) * (len(SIZES) + 2)
+    found = pd.DataFrame(measured(compute_rows(), count)).round(4).astype(object)
+    write_kept("tile_trees", rows=found.where(found.notna(), None).to_dict("records"))
