@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from spaql import SPAQLR
+from spaql.paper.audit.tile_trees import retrace
 from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.fitted import FittedQ, features
-from spaql.paper.baselines.replayed import Kept, Recipe, learn_from
+from spaql.paper.baselines.replayed import GOES_ON, Kept, Recipe, Replayed, learn_from
 from spaql.paper.baselines.sarsa import Sarsa, explore, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import greedy, places_of
 from spaql.spaces import Space
@@ -205,3 +206,17 @@ def test_the_settings_are_those_that_the_search_chose():
         assert search.chosen(trials, name).items() <= given.items()
     assert search.chosen(trials, "Sarsa(λ)", search.LAST) == BASELINES["Sarsa(λ), slower"][1]
     assert search.chosen(trials, "Tiles, replayed", search.LAST) == BASELINES["Tiles, slower"][1]
+
+
+def test_what_tiles_saw_in_training_is_seen_again():
+    agent, twin = (Replayed("CartPole-v0", 1) for _ in range(2))
+    seen, taken, ends = np.empty((300, 4)), agent.learn(300).kept.action, agent.kept.end
+    retrace(agent.world.model, twin.world.starts(300), agent.actions, taken[:300], ends[:300], seen)
+    env = make_env("CartPole-v0")
+    env.reset(seed=0)
+    for t in np.flatnonzero(ends[:299] == GOES_ON):
+        env.unwrapped.state = tuple(seen[t])
+        np.testing.assert_allclose(env.unwrapped.step(int(taken[t]))[0], seen[t + 1], rtol=1e-5, atol=1e-6)
+    begun = np.flatnonzero(ends[:299] != GOES_ON) + 1
+    assert len(begun)
+    assert np.abs(seen[begun]).max() <= 0.05

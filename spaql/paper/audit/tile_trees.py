@@ -99,6 +99,14 @@ def means() -> pd.DataFrame:
     return frame.groupby(by, sort=False, dropna=False)[["leaves", "return"]].mean().reset_index()
 
 
+def costs() -> pd.Series:
+    """Return by how much trees of each size earn less at the end than the tiles in whose place they are, at most."""
+    frame = means()
+    ended = frame[(frame.samples == SAMPLES[-1]) & (frame.algorithm == TILES)]
+    both = ended.merge(ended[ended["size"].isna()], on="system", suffixes=("", "_tiles"))
+    return (both.return_tiles - both["return"]).groupby(both["size"]).max()
+
+
 if __name__ == "__main__":
     count = len(SIX) * AGENTS * len(SAMPLES) * (len(SIZES) + 2)
     found = pd.DataFrame(measured(compute_rows(), count)).round(4).astype(object)

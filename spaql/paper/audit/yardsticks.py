@@ -38,13 +38,16 @@ def name_of(record: Record) -> str:
 def returns(records: Iterable[Record]) -> pd.DataFrame:
     """Return what each algorithm's policies earn on fresh episodes at the end, one row per system and algorithm.
 
+    Intervals are over agents, or over episodes where there is one.
     The limit of CartPole is the greatest possible return, which the regulator reaches.
     """
     records = list(records)
     frame = ends(records).assign(algorithm=[name_of(record) for record in records])
+    frame["error"] = [record.fresh[1] / np.sqrt(record.job.fresh) for record in records]
     rows = []
     for (system, algorithm), cell in frame.groupby(["system", "algorithm"], sort=False):
-        found = student_interval(cell.fresh) if len(cell) > 1 else (cell.fresh.iloc[0], np.nan, np.nan)
+        mean, error = cell.fresh.iloc[0], 1.96 * cell.error.iloc[0]
+        found = student_interval(cell.fresh) if len(cell) > 1 else (mean, mean - error, mean + error)
         rows.append((system, algorithm, len(cell), cell.samples.mean(), *found))
     known = {row[0] for row in rows if row[1] == "Limit"}
     rows += [

@@ -1,4 +1,4 @@
-"""Baselines as agents of a study: what `runs.checkpoints` does for SPAQL-R."""
+"""Baselines as agents of a study: what `runs.training` does for SPAQL-R."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit import generality, judge
+from spaql.paper.audit import generality, judge, tile_trees
 from spaql.paper.audit.ablation import ablation_table, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
 from spaql.paper.audit.claims import VERDICTS, paper_results
@@ -284,6 +284,7 @@ def six() -> dict[str, str]:
         cells("six.{system}.{algorithm}", earned, "mean", digits=1)
         | cells("six.against.{rivals}.{column}", told_apart(compared), *OUTCOMES)
         | cells("six.end.{rivals}.{column}", told_apart(ended), *OUTCOMES)
+        | {f"tiles.as-a-tree.{size:.0f}": number(cost, 1) for size, cost in tile_trees.costs().items()}
         | cells("search.{algorithm}", scores, "score", digits=2)
         | cells("dimensions.{algorithm}.{dimensions}.{column}", medians, "samples")
         | cells("trees.{system}.{kind}.{column}", trees, "exact", "leaves")

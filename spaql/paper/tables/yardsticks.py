@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.repaired import rewards_at
+from spaql.paper.audit.repaired import AHEAD, rewards_at
+from spaql.paper.audit.tile_trees import TILES
 from spaql.paper.audit.yardsticks import AGAINST, ORDER, returns
 from spaql.paper.labels import between, number
 from spaql.paper.runs.job import Record
@@ -92,6 +93,18 @@ def seconds_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
             reached = len(mine[mine.system == system]) and np.isfinite(here.seconds)
             row[title(system)] = f"{float(f'{here.seconds:.2g}'):g} s ({here.samples / 1000:.0f})" if reached else "–"
         rows.append(row)
+    return Table(pd.DataFrame(rows), caption, name)
+
+
+def tile_trees_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what tiles earn, and trees in their place, beside SPAQL-R's trees (see `tile_trees.means`)."""
+    rows = []
+    for system, here in frame.groupby("system", sort=False):
+        tiles, cells = (here[here.algorithm == algorithm] for algorithm in (TILES, AHEAD))
+        row = {"": title(system), "tiles": number(tiles[tiles["size"].isna()]["return"].iloc[0], 1)}
+        trees = tiles.dropna(subset="size").set_index("size")["return"]
+        row |= {f"{size:.0f} leaves": number(mean, 1) for size, mean in trees.items()}
+        rows.append(row | {AHEAD: number(cells["return"].iloc[0], 1), "its leaves": f"{cells.leaves.iloc[0]:,.0f}"})
     return Table(pd.DataFrame(rows), caption, name)
 
 
