@@ -16,7 +16,7 @@ import gymnasium as gym
 
 from spaql.paper.baselines.limit import GRIDS
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import TEXTBOOK
+from spaql.paper.runs.algorithms import SAME, TEXTBOOK
 from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.grid import LEARNERS, make_jobs
 from spaql.paper.runs.grid import parameters_of as own_parameters
@@ -696,14 +696,14 @@ def textbook_runs(
     fitted = fitted_agents, min(fitted_iterations, iterations), min(fitted_evaluations, evaluations)
     sizes = {"By hand": (1, 1, 1), "Fitted Q": fitted}
     jobs = []
-    for system, name in itertools.product(systems, TEXTBOOK):
+    for system, name in itertools.product(systems, (*TEXTBOOK, SAME)):
         episodes = MANY if name == "By hand" else fresh
         jobs += some(name, system, *sizes.get(name, (agents, iterations, evaluations)), seed, fresh=episodes)
     return jobs
 
 
 SIX_STATES = ("spaql/Quadrotor-v0", "spaql/TwoPoles-v0")
-SIX_STATE_LEARNERS = ("Random", "By hand", "SPAQL-R", "Tiles, replayed", "PPO")
+SIX_STATE_LEARNERS = ("Random", "By hand", "SPAQL-R", SAME, "Tiles, replayed", "PPO")
 
 
 @declare("six-states", "six states", {"agents": 3, "networks": 0, "iterations": 20}, TINY | {"networks": 0})

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from spaql import SPAQLR
-from spaql.paper.audit.tile_trees import retrace
 from spaql.paper.baselines import by_hand, limit, search
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.baselines.fitted import FittedQ, features
-from spaql.paper.baselines.replayed import GOES_ON, Kept, Recipe, Replayed, learn_from
+from spaql.paper.baselines.replayed import GOES_ON, Kept, Recipe, Replayed, learn_from, retrace
 from spaql.paper.baselines.sarsa import Sarsa, explore, traces_kept, train_sarsa
 from spaql.paper.baselines.tiles import greedy, places_of
+from spaql.paper.runs.algorithms import SAME
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
 from spaql.tiles import Tiles, active, count_of, sum_of
@@ -204,6 +204,9 @@ def test_the_settings_are_those_that_the_search_chose():
         assert own == search.draw_settings(name)
         given = SPAQLR("CartPole-v0").parameters if name == "SPAQL-R" else BASELINES[name][1]
         assert search.chosen(trials, name).items() <= given.items()
+    same, ours = BASELINES[SAME][1], SPAQLR("CartPole-v0").parameters
+    assert all(same[name] == ours[name] for name in same.keys() - {"gamma", "common"})
+    assert (same["gamma"], same["common"]) == (ours["discount"], 1.0 - ours["beta"])
     assert search.chosen(trials, "Sarsa(λ)", search.LAST) == BASELINES["Sarsa(λ), slower"][1]
     assert search.chosen(trials, "Tiles, replayed", search.LAST) == BASELINES["Tiles, slower"][1]
 

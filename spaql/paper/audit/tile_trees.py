@@ -10,41 +10,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from spaql.compiling import either
 from spaql.paper.audit.kept import load_kept, measured, write_kept
 from spaql.paper.audit.leaves import merged
 from spaql.paper.audit.repaired import AHEAD
-from spaql.paper.baselines.replayed import GOES_ON
+from spaql.paper.baselines.replayed import retrace
 from spaql.paper.baselines.seconds import learner_of
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.studies import SIX, study
-from spaql.policies.play import evaluate
+from spaql.policies.play import first_states, run_tree
 from spaql.policies.simplify import ROWS, grow
 from spaql.policies.tree import Tree
-from spaql.systems import observe, reset, room, step
+from spaql.systems import make_env, space_of
 
 TILES = "Tiles, replayed"
 SIZES = (16, 64, 128, 256)  # leaves, at most
 SAMPLES = (10_000, 100_000)
-AGENTS, FRESH, SEED = 10, 1000, 7171
-
-
-@either
-def retrace(world, starts, actions, taken, ends, seen):
-    """Play the actions of a chunk of training again, and write what was observed before each."""
-    state, x, action = room(world), np.empty(seen.shape[1]), np.empty(actions.shape[1])
-    t, episode = 0, 0
-    while t < len(taken):
-        reset(world, state, starts[episode], x)
-        episode += 1
-        end = GOES_ON
-        while end == GOES_ON:
-            observe(world.constants, state, seen[t])
-            action[:] = actions[taken[t]]
-            step(world, state, action, x)
-            end = ends[t]
-            t += 1
+AGENTS, FRESH, SEED = 10, 2000, 7171
 
 
 def of_tiles(job: Job, like: Tree) -> Iterator[dict[str, Any]]:
@@ -58,13 +40,18 @@ def of_tiles(job: Job, like: Tree) -> Iterator[dict[str, Any]]:
             agent.world.call(retrace, twin.world.starts(CHECKPOINT), agent.actions, agent.kept.action[chunk],
                              agent.kept.end[chunk], seen[chunk])  # fmt: skip
         taken = samples
-        yield {"samples": samples, "leaves": np.nan, "return": agent.evaluate(FRESH, SEED).mean()}
+        starts = starts_of(job)
+        yield {"samples": samples, "leaves": np.nan, "return": agent.play(starts).mean()}
         some = np.random.default_rng(SEED).permutation(samples)[:ROWS]
         best = agent.weights[agent.kept.x[some]].sum(axis=1).argmax(axis=1)
         trees = grow(like, seen[some], SIZES[-1], agent.actions[best])
         for size in SIZES:
-            tree = merged(trees[min(size, len(trees)) - 1])
-            yield {"samples": samples, "size": size, "leaves": tree.leaves, "return": earned(tree, job.system)}
+            tree = trees[min(size, len(trees)) - 1]
+            nearest = agent.actions[abs(tree.low - agent.actions.T).argmin(axis=1)]  # leaves have means of actions
+            if tree.variables.box is not None:
+                tree = tree._replace(low=nearest, high=nearest)
+            tree = merged(tree)
+            yield {"samples": samples, "size": size, "leaves": tree.leaves, "return": earned(tree, job)}
 
 
 def of_cells(job: Job) -> Iterator[dict[str, Any]]:
@@ -74,12 +61,18 @@ def of_cells(job: Job) -> Iterator[dict[str, Any]]:
         agent.learn(samples=samples - taken)
         taken = samples
         tree = agent.policy.tree()
-        yield {"samples": samples, "leaves": tree.leaves, "return": earned(tree, job.system)}
+        yield {"samples": samples, "leaves": tree.leaves, "return": earned(tree, job)}
 
 
-def earned(tree: Tree, system: str) -> float:
+def starts_of(job: Job) -> np.ndarray:
+    """Draw where fresh episodes start: the same for all trees of a number of agent, and for tiles themselves."""
+    env = make_env(job.system)
+    return first_states(env, space_of(env), np.random.default_rng([SEED, job.agent]), FRESH)
+
+
+def earned(tree: Tree, job: Job) -> float:
     """Return the mean return of fresh episodes."""
-    return float(evaluate(tree, system, FRESH, SEED).mean())
+    return float(run_tree(tree, make_env(job.system), starts_of(job), np.random.default_rng(SEED)).rewards.mean())
 
 
 def compute_rows() -> Iterator[dict[str, Any]]:

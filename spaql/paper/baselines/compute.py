@@ -10,6 +10,7 @@ from spaql.paper.baselines.fitted import FittedQ
 from spaql.paper.baselines.linear import RandomLinear
 from spaql.paper.baselines.replayed import Replayed
 from spaql.paper.baselines.sarsa import SarsaLambda
+from spaql.paper.runs.algorithms import SAME
 from spaql.paper.runs.job import Job, Record, moments, seeds
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.rules import HISTORY
@@ -94,6 +95,7 @@ BASELINES: dict[str, tuple[type[Baseline], dict[str, Any]]] = {
         {"trees": 20, "least": 2, "sweeps": 20, "gamma": 0.98, "epsilon": 0.3, "decay": 20000.0, "actions": 2},
     ),
 }
+BASELINES[SAME] = (Replayed, BASELINES["Tiles, replayed"][1] | {"common": 0.95})  # β = 0.05; the others are SPAQL-R's
 
 
 def compute(job: Job) -> Record:

@@ -17,7 +17,7 @@ import numpy as np
 from spaql.compiling import borrowed, either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy
 from spaql.replay import share_of_random
-from spaql.systems import ENDED, reset, room, step
+from spaql.systems import ENDED, observe, reset, room, step
 from spaql.tiles import active, sum_of
 
 MEMORY = 100_000  # transitions to keep
@@ -106,6 +106,23 @@ def train_replayed(world, starts, limit, samples, tiles, recipe, weights, action
                 at = newest if i == 0 else int(rng.random() * min(taken + 1, size))
                 learn_from(before, after, kept_action, rewards, ends, lent, recipe, at, newest)
             now[0] = now[1]
+
+
+@either
+def retrace(world, starts, actions, taken, ends, seen):
+    """Play the actions of a chunk of training again, and write what was observed before each."""
+    state, x, action = room(world), np.empty(seen.shape[1]), np.empty(actions.shape[1])
+    t, episode = 0, 0
+    while t < len(taken):
+        reset(world, state, starts[episode], x)
+        episode += 1
+        end = GOES_ON
+        while end == GOES_ON:
+            observe(world.constants, state, seen[t])
+            action[:] = actions[taken[t]]
+            step(world, state, action, x)
+            end = ends[t]
+            t += 1
 
 
 class Replayed(OnTiles):
