@@ -12,11 +12,11 @@ from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import SIX, study
 from spaql.systems import episode_limit, make_env, possible_returns
 
-RIVALS = tuple(name for name in TEXTBOOK if name != "By hand")  # that learn, and have no network
+RIVALS = (SAME, *(name for name in TEXTBOOK if name != "By hand"))  # that learn, and have no network
 NETWORKS = ("SAC", "DQN", "PPO")
 AGAINST = {"no cells": (SAME,), "tiles": TILES, "Sarsa(λ)": SARSA, "no network": RIVALS, "networks": NETWORKS}
 LIMITS = ("Limit", "Limit, two actions")
-ORDER = (*LIMITS, "By hand", AHEAD, SAME, *RIVALS, *NETWORKS, "TRPO tuned", "SPAQL", "SPAQL-TS", "Random")
+ORDER = (*LIMITS, "By hand", AHEAD, *RIVALS, *NETWORKS, "TRPO tuned", "SPAQL", "SPAQL-TS", "Random")
 COUNTS = (2_000, 5_000, 10_000, 20_000, 40_000, 100_000)
 
 

@@ -10,6 +10,7 @@ from matplotlib.ticker import NullFormatter
 from spaql.paper.audit.repaired import AHEAD, at_samples
 from spaql.paper.figures.style import FONT, legend_above, name_panel, new_figure
 from spaql.paper.labels import STYLES, Style
+from spaql.paper.runs.algorithms import SAME
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import samples_behind
 from spaql.paper.studies import SIX
@@ -18,6 +19,7 @@ from spaql.systems import title
 NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO")}
 LINES = {
     AHEAD: Style("#5916ca", "-", ""),
+    SAME: Style("#d55e00", "-", ""),
     "Tiles, replayed": Style("#d55e00", (0, (6, 1.2)), ""),
     "Tiles, slower": Style("#d55e00", (0, (4, 1.2, 1, 1.2)), ""),
     "Grid, replayed": Style("#d55e00", (0, (1, 1)), ""),
