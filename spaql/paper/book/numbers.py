@@ -41,6 +41,7 @@ from spaql.paper.baselines.search import load_trials, score
 from spaql.paper.book.explorer import read_policies
 from spaql.paper.frames import best, finals, solves
 from spaql.paper.labels import number
+from spaql.paper.runs.algorithms import SAME
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.provenance import default_store, repository
 from spaql.paper.runs.runner import load_stored
@@ -183,7 +184,7 @@ def rules() -> dict[str, str]:
 def samples() -> dict[str, str]:
     """Return the samples that half of the agents need to reach a reward: all that the algorithm takes."""
     needed = samples_needed(records("long") + records("trpo"))
-    tiles = [r for r in records("textbook") if r.job.algorithm == "Tiles, replayed" and r.job.system in BOTH]
+    tiles = [r for r in records("textbook") if r.job.algorithm == SAME and r.job.system in BOTH]
     levels = samples_to_levels(records("repaired") + records("trpo") + records("sb3") + tiles)
     return cells(
         "samples.{system}.{algorithm}.{threshold}", needed[needed.counted == "all"], "samples", digits=-3
