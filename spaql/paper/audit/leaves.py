@@ -6,7 +6,7 @@ policy would act there, and the best of these trees is kept.  All returns are of
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,17 @@ FRESH, SEED = 10_000, 7070  # episodes that are reported, and what seeds them
 def while_learning(system: str) -> Iterator[dict[str, Any]]:
     """Yield the sizes and returns of SPAQL-R's exact trees, by agent and samples."""
     for job in [job for job in study("repaired") if job.system == system][:AGENTS]:
-        agent, taken = learner_of(job), 0
-        for samples in SAMPLES:
-            agent.learn(samples=samples - taken)
-            taken = samples
-            yield row("learning", job, agent.policy.tree()) | {"agent": job.agent, "samples": samples}
+        for samples, tree in exact_trees(job, SAMPLES):
+            yield row("learning", job, tree) | {"agent": job.agent, "samples": samples}
+
+
+def exact_trees(job: Job, counts: Iterable[int]) -> Iterator[tuple[int, Tree]]:
+    """Yield SPAQL-R's exact tree after each of some numbers of samples."""
+    agent, taken = learner_of(job), 0
+    for samples in counts:
+        agent.learn(samples=samples - taken)
+        taken = samples
+        yield samples, agent.policy.tree()
 
 
 def simplified(path: Path) -> Iterator[dict[str, Any]]:

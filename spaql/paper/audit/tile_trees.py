@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.kept import load_kept, measured, write_kept
-from spaql.paper.audit.leaves import merged
+from spaql.paper.audit.leaves import exact_trees, merged
 from spaql.paper.audit.repaired import AHEAD
 from spaql.paper.baselines.replayed import retrace
 from spaql.paper.baselines.seconds import learner_of
+from spaql.paper.runs.algorithms import TILES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.repaired_settings import CHECKPOINT
 from spaql.paper.studies import SIX, study
@@ -23,7 +24,7 @@ from spaql.policies.simplify import ROWS, grow
 from spaql.policies.tree import Tree
 from spaql.systems import make_env, space_of
 
-TILES = "Tiles, replayed"
+CHOSEN = TILES[0]  # by the search
 SIZES = (16, 64, 128, 256)  # leaves, at most
 SAMPLES = (10_000, 100_000)
 AGENTS, FRESH, SEED = 10, 2000, 7171
@@ -32,7 +33,7 @@ AGENTS, FRESH, SEED = 10, 2000, 7171
 def of_tiles(job: Job, like: Tree) -> Iterator[dict[str, Any]]:
     """Yield what tiles earn after so many samples, and trees of some sizes in their place."""
     agent, twin = learner_of(job), learner_of(job)  # the twin draws the same starts again
-    seen, taken = np.empty((SAMPLES[-1], agent.env.observation_space.shape[0])), 0
+    seen, taken, starts = np.empty((SAMPLES[-1], agent.env.observation_space.shape[0])), 0, starts_of(job)
     for samples in SAMPLES:
         for first in range(taken, samples, CHECKPOINT):
             agent.learn(CHECKPOINT)
@@ -40,28 +41,24 @@ def of_tiles(job: Job, like: Tree) -> Iterator[dict[str, Any]]:
             agent.world.call(retrace, twin.world.starts(CHECKPOINT), agent.actions, agent.kept.action[chunk],
                              agent.kept.end[chunk], seen[chunk])  # fmt: skip
         taken = samples
-        starts = starts_of(job)
         yield {"samples": samples, "leaves": np.nan, "return": agent.play(starts).mean()}
         some = np.random.default_rng(SEED).permutation(samples)[:ROWS]
         best = agent.weights[agent.kept.x[some]].sum(axis=1).argmax(axis=1)
         trees = grow(like, seen[some], SIZES[-1], agent.actions[best])
         for size in SIZES:
             tree = trees[min(size, len(trees)) - 1]
-            nearest = agent.actions[abs(tree.low - agent.actions.T).argmin(axis=1)]  # leaves have means of actions
-            if tree.variables.box is not None:
+            if tree.variables.box is not None:  # leaves have means of actions
+                nearest = agent.actions[abs(tree.low - agent.actions.T).argmin(axis=1)]
                 tree = tree._replace(low=nearest, high=nearest)
             tree = merged(tree)
-            yield {"samples": samples, "size": size, "leaves": tree.leaves, "return": earned(tree, job)}
+            yield {"samples": samples, "size": size, "leaves": tree.leaves, "return": earned(tree, job, starts)}
 
 
 def of_cells(job: Job) -> Iterator[dict[str, Any]]:
     """Yield the sizes and returns of SPAQL-R's exact trees."""
-    agent, taken = learner_of(job), 0
-    for samples in SAMPLES:
-        agent.learn(samples=samples - taken)
-        taken = samples
-        tree = agent.policy.tree()
-        yield {"samples": samples, "leaves": tree.leaves, "return": earned(tree, job)}
+    starts = starts_of(job)
+    for samples, tree in exact_trees(job, SAMPLES):
+        yield {"samples": samples, "leaves": tree.leaves, "return": earned(tree, job, starts)}
 
 
 def starts_of(job: Job) -> np.ndarray:
@@ -70,9 +67,9 @@ def starts_of(job: Job) -> np.ndarray:
     return first_states(env, space_of(env), np.random.default_rng([SEED, job.agent]), FRESH)
 
 
-def earned(tree: Tree, job: Job) -> float:
-    """Return the mean return of fresh episodes."""
-    return float(run_tree(tree, make_env(job.system), starts_of(job), np.random.default_rng(SEED)).rewards.mean())
+def earned(tree: Tree, job: Job, starts: np.ndarray) -> float:
+    """Return the mean return of episodes from these starts."""
+    return float(run_tree(tree, make_env(job.system), starts, np.random.default_rng(SEED)).rewards.mean())
 
 
 def compute_rows() -> Iterator[dict[str, Any]]:
@@ -80,7 +77,7 @@ def compute_rows() -> Iterator[dict[str, Any]]:
     jobs = [job for name in ("textbook", "repaired", "systems") for job in study(name) if job.agent < AGENTS]
     for system in SIX:
         like = next(learner_of(job) for job in jobs if (job.algorithm, job.system) == (AHEAD, system)).policy.tree()
-        for job in (job for job in jobs if job.system == system and job.algorithm in (AHEAD, TILES)):
+        for job in (job for job in jobs if job.system == system and job.algorithm in (AHEAD, CHOSEN)):
             for row in of_cells(job) if job.algorithm == AHEAD else of_tiles(job, like):
                 yield {"system": system, "algorithm": job.algorithm, "agent": job.agent} | row
 
@@ -95,7 +92,7 @@ def means() -> pd.DataFrame:
 def costs() -> pd.Series:
     """Return by how much trees of each size earn less at the end than the tiles in whose place they are, at most."""
     frame = means()
-    ended = frame[(frame.samples == SAMPLES[-1]) & (frame.algorithm == TILES)]
+    ended = frame[(frame.samples == SAMPLES[-1]) & (frame.algorithm == CHOSEN)]
     both = ended.merge(ended[ended["size"].isna()], on="system", suffixes=("", "_tiles"))
     return (both.return_tiles - both["return"]).groupby(both["size"]).max()
 

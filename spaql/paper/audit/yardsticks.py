@@ -8,15 +8,15 @@ import pandas as pd
 from spaql.paper.audit.repaired import AHEAD, ends, rewards_at
 from spaql.paper.runs.algorithms import SAME, SARSA, TEXTBOOK, TILES
 from spaql.paper.runs.job import Job, Record
+from spaql.paper.runs.provenance import SB3
 from spaql.paper.statistics import student_interval, welch
 from spaql.paper.studies import SIX, study
 from spaql.systems import episode_limit, make_env, possible_returns
 
 RIVALS = (SAME, *(name for name in TEXTBOOK if name != "By hand"))  # that learn, and have no network
-NETWORKS = ("SAC", "DQN", "PPO")
-AGAINST = {"no cells": (SAME,), "tiles": TILES, "Sarsa(λ)": SARSA, "no network": RIVALS, "networks": NETWORKS}
+AGAINST = {"no cells": (SAME,), "tiles": TILES, "Sarsa(λ)": SARSA, "no network": RIVALS, "networks": SB3}
 LIMITS = ("Limit", "Limit, two actions")
-ORDER = (*LIMITS, "By hand", AHEAD, *RIVALS, *NETWORKS, "TRPO tuned", "SPAQL", "SPAQL-TS", "Random")
+ORDER = (*LIMITS, "By hand", AHEAD, *RIVALS, *SB3, "TRPO tuned", "SPAQL", "SPAQL-TS", "Random")
 COUNTS = (2_000, 5_000, 10_000, 20_000, 40_000, 100_000)
 
 
@@ -90,5 +90,5 @@ def all_leads(records: Iterable[Record]) -> pd.DataFrame:
 
 def curves(records: Iterable[Record], counts: Sequence[int] = tuple(range(1000, 101_000, 1000))) -> pd.DataFrame:
     """Return the mean return of each algorithm after so many samples: the data of the figure."""
-    shown = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS, *NETWORKS}]
+    shown = [record for record in records if record.job.algorithm in {AHEAD, *RIVALS, *SB3}]
     return rewards_at(shown, counts).groupby(["system", "algorithm", "samples"]).reward.mean().reset_index()

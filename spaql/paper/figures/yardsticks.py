@@ -13,10 +13,11 @@ from spaql.paper.labels import STYLES, Style
 from spaql.paper.runs.algorithms import SAME
 from spaql.paper.runs.job import Record
 from spaql.paper.runs.outcomes import samples_behind
+from spaql.paper.runs.provenance import SB3
 from spaql.paper.studies import SIX
 from spaql.systems import title
 
-NETWORKS = {name: STYLES[name] for name in ("SAC", "DQN", "PPO")}
+NETWORKS = {name: STYLES[name] for name in SB3}
 LINES = {
     AHEAD: Style("#5916ca", "-", ""),
     SAME: Style("#d55e00", "-", ""),

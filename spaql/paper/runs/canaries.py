@@ -17,7 +17,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
-from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, SAME, SARSA, TEXTBOOK, compute, make_agent
+from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, SARSA, TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
 from spaql.paper.runs.job import Job, Record
 from spaql.paper.runs.repaired_settings import REPAIRED
@@ -190,7 +190,7 @@ KINDS = {
     ),
     "sarsa": Kind("sarsa", named(record_canary, itertools.product(SARSA, PAPERS), iterations=2, evaluations=N)),
     "replayed": Kind(
-        "replayed", named(record_canary, itertools.product((*REPLAYED, SAME), PAPERS), iterations=2, evaluations=N)
+        "replayed", named(record_canary, itertools.product(REPLAYED, PAPERS), iterations=2, evaluations=N)
     ),
     "fitted": Kind("fitted", named(record_canary, [("Fitted Q", "CartPole-v0")], iterations=2, evaluations=N)),
 }

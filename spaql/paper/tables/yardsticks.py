@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.paper.audit.repaired import AHEAD, rewards_at
-from spaql.paper.audit.tile_trees import TILES
+from spaql.paper.audit.tile_trees import CHOSEN
 from spaql.paper.audit.yardsticks import AGAINST, ORDER, returns
 from spaql.paper.labels import between, number
 from spaql.paper.runs.job import Record
@@ -100,7 +100,7 @@ def tile_trees_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return what tiles earn, and trees in their place, beside SPAQL-R's trees (see `tile_trees.means`)."""
     rows = []
     for system, here in frame.groupby("system", sort=False):
-        tiles, cells = (here[here.algorithm == algorithm] for algorithm in (TILES, AHEAD))
+        tiles, cells = (here[here.algorithm == algorithm] for algorithm in (CHOSEN, AHEAD))
         row = {"": title(system), "tiles": number(tiles[tiles["size"].isna()]["return"].iloc[0], 1)}
         trees = tiles.dropna(subset="size").set_index("size")["return"]
         row |= {f"{size:.0f} leaves": number(mean, 1) for size, mean in trees.items()}
