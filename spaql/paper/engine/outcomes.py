@@ -1,0 +1,152 @@
+"""Summary numbers of a run: what is stored of each agent beside its parameters."""
+
+import functools
+
+import numpy as np
+
+from spaql.paper.engine.algorithms import ALGORITHMS
+from spaql.paper.engine.job import Job
+from spaql.paper.engine.training import Trained
+from spaql.systems import make_env, system_of
+
+BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and batches up to which SPAQL leads in it
+BUDGET = 400_000  # samples each algorithm trains on, as the paper counts them
+
+FALLEN, HELD = 20, 200  # steps after which, as the paper says, a pole has fallen, or was held to the end
+CONTROLLED = -500.0  # a pendulum that earns this stands for most of an episode
+NEAR_UP, NEAR_POLE = 0.5, 0.1  # rad from upright: a pendulum that stands, a pole that is kept, as the paper says
+
+NUMBERS = (
+    *("rewards", "arms", "evaluations", "fresh", "fresh_std", "fresh_deterministic", "fresh_deterministic_std"),
+    *("steps", "evaluation_steps", "samples"),
+    *("early", "late", "early_all", "budget_all", "progress", "rise_late"),
+    *("held", "fallen", "controlled", "steady", "stands", "kept"),
+)
+COUNTS = ("arms", "steps", "evaluation_steps", "samples")  # whole numbers
+CURVES = {  # columns of the history that may be stored as lists, and the type of their entries
+    "rewards": np.float64,
+    "arms": np.int64,
+    "steps": np.int64,
+    "evaluation_steps": np.int64,
+}
+
+
+def outcome(job: Job, trained: Trained) -> dict[str, float]:
+    """Return the numbers of an agent by name; those that its run does not tell are missing.
+
+    At the end of training: `rewards` as the paper reports it (the best so far for SPAQL and SPAQL-TS), `arms`, and
+    `evaluations`, the mean of the last rollouts.  On fresh episodes: mean `fresh` and its `fresh_std`, and of a network
+    without its noise `fresh_deterministic` and `fresh_deterministic_std`.  Samples: `steps` of training,
+    `evaluation_steps` of rollouts, `samples` that the algorithm needed in all.
+
+    Of the learning curve: its means over the first 200 batches (`early`) and over its last quarter (`late`); over 200
+    and 2,000 batches if every sample is counted that the algorithm needs (`early_all`, `budget_all`); its rise from
+    the first quarter to the last (`progress`), and the share of its rise in the second half (`rise_late`).  Of fresh
+    episodes: the shares that are `held`, `fallen` and `controlled`.  Of the recorded one: for how many of its last
+    steps it stays upright (`steady`), whether for the last quarter (`stands`), and the share near upright (`kept`).
+    """
+    history, fresh = trained.history, trained.fresh
+    found: dict[str, float] = {name: history[name][-1].item() for name in ("rewards", "arms", "evaluations")}
+    found |= {"fresh": float(fresh.mean()), "fresh_std": float(fresh.std())}
+    if trained.quiet.size:
+        found |= {"fresh_deterministic": float(trained.quiet.mean()),
+                  "fresh_deterministic_std": float(trained.quiet.std())}  # fmt: skip
+    found |= {name: int(history[name].sum()) for name in ("steps", "evaluation_steps")}
+    found["samples"] = int(samples_taken(job, history)[-1])
+    found |= of_curve(job, history)
+    if not ALGORITHMS[job.algorithm].by_samples:
+        found |= of_episodes(job, trained)
+    return {name: value for name, value in found.items() if value == value}
+
+
+def samples_taken(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+    """Return how many samples an agent had taken after each row of its history: all that it needed.
+
+    SPAQL and SPAQL-TS need their rollouts, which choose the agent they keep (`rollouts=False` leaves them out, as the
+    paper does); AQL's and the others' only report.
+    """
+    spent = history["steps"].astype(np.int64)
+    if rollouts and ALGORITHMS[job.algorithm].chooses:
+        spent = spent + history["evaluation_steps"]
+    return np.cumsum(spent)
+
+
+def samples_behind(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+    """Return how many samples the policy behind each row of an agent's history had been given.
+
+    TRPO's rewards are those of the episodes that it learns from, which its policy played before the update.
+    """
+    if ALGORITHMS[job.algorithm].before:
+        return np.cumsum(history["steps"]) - history["steps"]
+    return samples_taken(job, history, rollouts)
+
+
+def batches(job: Job, history: np.ndarray) -> np.ndarray:
+    """Return after how many batches of 200 samples the policies behind an agent's rewards were there.
+
+    The paper counts an iteration of its algorithms as one batch, even where the pole falls sooner.
+    """
+    if ALGORITHMS[job.algorithm].before:
+        return samples_behind(job, history) / BATCH
+    return np.arange(1, len(history["rewards"]) + 1)
+
+
+def of_curve(job: Job, history: np.ndarray) -> dict[str, float]:
+    """Return the numbers of a learning curve."""
+    rewards, at = history["rewards"], batches(job, history)
+    early, late = rewards[(at > 0) & (at <= EARLY)], rewards[at > 0.75 * at[-1]]
+    if ALGORITHMS[job.algorithm].by_samples:  # whose rows are no batches
+        early = late = rewards[:0]
+    quarter = max(1, len(rewards) // 4)
+    rise = rewards[-1] - rewards[0]
+    return {
+        "early": float(early.mean()) if early.size else np.nan,
+        "late": float(late.mean()) if late.size else np.nan,
+        "early_all": mean_of_everything(job, history, EARLY),
+        "budget_all": mean_of_everything(job, history, BUDGET // BATCH),
+        "progress": float(rewards[-quarter:].mean() - rewards[:quarter].mean()),
+        "rise_late": float((rewards[-1] - rewards[len(rewards) // 2 - 1]) / rise) if rise else 0.0,
+    }
+
+
+def mean_of_everything(job: Job, history: np.ndarray, count: int) -> float:
+    """Return the mean reward over so many batches, all samples counted that the algorithm needs.
+
+    At every 20th batch it is the reward of the newest policy that its samples suffice for; before the first, that of
+    the first.
+    """
+    at = np.searchsorted(samples_behind(job, history), np.arange(20, count + 1, 20) * BATCH, side="right") - 1
+    return float(history["rewards"][np.maximum(at, 0)].mean())
+
+
+def of_episodes(job: Job, trained: Trained) -> dict[str, float]:
+    """Return the numbers of fresh episodes and of the recorded one."""
+    earned = trained.fresh.astype(np.float32)
+    found = {
+        "held": float(np.mean(earned >= HELD)),
+        "fallen": float(np.mean(earned <= FALLEN)),
+        "controlled": float(np.mean(earned >= CONTROLLED)),
+    }
+    known = telling(job.system)
+    if not trained.episode or known is None:
+        return found
+    place, period = known
+    values = trained.episode["states"][:, place]
+    tilted = np.abs((values + period / 2) % period - period / 2 if period else values)
+    outside = np.flatnonzero(~(tilted <= NEAR_UP))
+    steady = len(tilted) - (outside[-1] + 1 if outside.size else 0)
+    return found | {
+        "steady": float(steady),
+        "stands": float(steady >= HELD / 4),
+        "kept": float(np.mean(tilted <= NEAR_POLE)),
+    }
+
+
+@functools.cache
+def telling(env_id: str) -> tuple[int, float] | None:
+    """Return the place in the state of an environment's most telling variable, and its period; None if unknown."""
+    system = system_of(make_env(env_id))
+    if system is None:
+        return None
+    place = system.telling[0]
+    return place, system.state[place].period
