@@ -7,7 +7,7 @@ import pandas as pd
 from scipy import stats
 
 from spaql.paper.audit.changes import GROUP, compare_changes, in_order
-from spaql.paper.audit.claims import load_claims
+from spaql.paper.claims.load import load_claims
 from spaql.paper.audit.measures import count_reached, summary_p, two_sided
 from spaql.paper.frames import finals
 from spaql.paper.runs.job import Record

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from spaql.paper.audit.ablation import ruled
-from spaql.paper.audit.claims import NOT_JUDGED
+from spaql.paper.claims.load import NOT_JUDGED
 from spaql.paper.audit.groups import KEPT_BEST
 from spaql.paper.frames import by_system, solves
 from spaql.paper.runs.job import Record

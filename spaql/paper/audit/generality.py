@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.claims import Claim
+from spaql.paper.claims.load import Claim
 from spaql.paper.audit.groups import Group, Key, better_policies, load_groups
 from spaql.paper.audit.judge import Judged, decide, measure
 from spaql.paper.frames import finals, solves

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
+from spaql.paper.claims.load import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, load_groups, with_further
 from spaql.paper.audit.measures import MEASURES, Measured
 from spaql.paper.audit.readings import TEXT, best_reading, luck_of, reading_groups

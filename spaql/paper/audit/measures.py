@@ -7,7 +7,7 @@ import numpy as np
 from scipy import optimize, stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from spaql.paper.audit.claims import Claim
+from spaql.paper.claims.load import Claim
 from spaql.paper.audit.groups import AGENTS, Group, Key, MissingError, pooled, select
 from spaql.paper.statistics import bootstrap_weights, draw_weights, percentile_interval, student_interval, welch
 from spaql.policies.interval import Interval, clipped, paper_interval

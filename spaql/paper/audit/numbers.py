@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.paper.audit.claims import Claim, load_claims
+from spaql.paper.claims.load import Claim, load_claims
 from spaql.paper.audit.groups import AGENTS, Group
 from spaql.paper.audit.measures import crossing
 from spaql.paper.statistics import bootstrap_weights

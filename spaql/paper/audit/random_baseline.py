@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from spaql.compiling import either
-from spaql.paper.audit.claims import paper_results
+from spaql.paper.claims.load import paper_results
 from spaql.paper.audit.groups import AGENTS
 from spaql.paper.statistics import percentile_interval, spell
 from spaql.policies.interval import paper_interval

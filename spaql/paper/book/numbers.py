@@ -27,7 +27,7 @@ import pandas as pd
 from spaql.paper.audit import generality, judge, tile_trees
 from spaql.paper.audit.ablation import ablation_table, xi_zero
 from spaql.paper.audit.bias import best_against_fresh, surviving
-from spaql.paper.audit.claims import VERDICTS, paper_results
+from spaql.paper.claims.load import VERDICTS, paper_results
 from spaql.paper.audit.comparison import samples_needed
 from spaql.paper.audit.controls import stored_effects
 from spaql.paper.audit.foresight import POINTS

@@ -11,7 +11,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spaql.paper.audit.claims import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
+from spaql.paper.claims.load import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED
 from spaql.paper.audit.comparison import COUNTED
 from spaql.paper.audit.judge import EQUALITIES, ORDERS
 from spaql.paper.figures.readings import COLOURS

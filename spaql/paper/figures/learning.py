@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
-from spaql.paper.audit.claims import paper_results
+from spaql.paper.claims.load import paper_results
 from spaql.paper.figures.style import (
     BAND,
     FAINT,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from spaql.paper.audit.claims import DIFFERS
+from spaql.paper.claims.load import DIFFERS
 from spaql.paper.audit.judge import IN_WORDS, show_more, show_ours
 from spaql.paper.frames import by_system
 from spaql.paper.labels import between, number, p_value, plus_minus, small

@@ -9,7 +9,7 @@ from IPython.display import Markdown
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from spaql.paper.audit.claims import paper_results
+from spaql.paper.claims.load import paper_results
 from spaql.paper.frames import by_algorithm, finals, solves
 from spaql.paper.labels import between, number, plus_minus, present, small, spread
 from spaql.paper.runs.job import Record

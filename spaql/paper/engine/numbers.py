@@ -1,0 +1,109 @@
+"""Numbers in prose: each has a name, comes from a notebook's run, and is compared with it when the book is built.
+
+Prose is written by hand.  A number that comes from a run is followed by its name in an HTML comment, and so is the
+verdict on a claim:
+
+    SPAQL earns −485<!--=pendulum.spaql.reported-->, and that it beats AQL holds<!--=claim:pendulum-spaql-aql-->.
+
+A reader of the source, of GitHub or of Jupyter sees the sentence.  A notebook ends with `emit`, which writes its
+numbers by name to one file if the book is being built; `spaql numbers --write` puts them into the prose of all pages.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from spaql.paper.engine.provenance import clone
+from spaql.paper.engine.style import number
+
+SHORT = {"spaql/PendulumDiscrete-v1": "five", "CartPole-v1": "cartpole500", "SPAQL-TS": "ts", "TRPO tuned": "tuned"}
+
+PLAIN = r"[−+]?\d[\d,]*(?:\.\d+)?"
+TAG = re.compile(
+    rf"(?P<text>{PLAIN}(?: ± {PLAIN})?(?: \[{PLAIN}, {PLAIN}\])?|\[{PLAIN}, {PLAIN}\]|[a-z]+)?"
+    r"<!--=(?P<name>[^\s<>]+)-->"
+)
+
+
+def emit(notebook: str, *numbers: dict[str, str]) -> None:
+    """Keep the numbers of a notebook for the prose, if this is the build of the book (SPAQL_NUMBERS names a folder)."""
+    found: dict[str, str] = {}
+    for some in numbers:
+        if twice := found.keys() & some.keys():
+            raise ValueError(f"there are two numbers of the same name: {', '.join(sorted(twice))}")
+        found |= some
+    if folder := os.environ.get("SPAQL_NUMBERS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(found, ensure_ascii=False, indent=1)
+        Path(folder, f"{notebook}.json").write_text(text, encoding="utf-8")
+
+
+def cells(template: str, frame: pd.DataFrame, *columns: str, digits: int | None = 0) -> dict[str, str]:
+    """Return columns of a frame as numbers, named after what else stands in the row, and `{column}`.
+
+    `cells("{system}.{algorithm}.{column}", frame, "fresh")` names one number per row.  A negative number of digits
+    rounds, as to thousands; None means as many as the system's returns have.  What is infinite is "none", and what is
+    not known has no name.
+    """
+    found = {}
+    for row in frame.to_dict("records"):
+        keys = {name: key_of(cell) for name, cell in row.items() if isinstance(cell, str | int | float)}
+        for column in (column for column in columns if pd.notna(row[column])):
+            shown = (1 if row["system"] == "CartPole-v0" else 0) if digits is None else digits
+            text = number(round(row[column], shown), max(shown, 0)) if np.isfinite(row[column]) else "none"
+            found[template.format_map(keys | {"column": column})] = text
+    return found
+
+
+def key_of(cell: Any) -> str:
+    """Return what names a row of a frame as part of a number's name: "Q fixed, last kept" is "q-fixed-last-kept"."""
+    name = SHORT.get(cell) or (f"{cell:g}" if isinstance(cell, float) else str(cell))
+    return re.sub(r"^spaql/|-v\d$|[,()]", "", name).replace(" ", "-").lower()
+
+
+def load_numbers() -> dict[str, str]:
+    """Return the numbers of all notebooks, as the last build of the book left them."""
+    files = sorted((clone() / "_build" / "numbers").glob("*.json"))
+    if not files:
+        raise FileNotFoundError("there are no numbers yet: make book executes the notebooks, which write them")
+    found: dict[str, str] = {}
+    for file in files:
+        found |= json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def text_of(name: str, known: dict[str, str]) -> str | None:
+    """Return the text of a tag; of several claims, "claim:ID,ID2", the verdict that they share; None if unknown."""
+    if not name.startswith("claim:"):
+        return known.get(name)
+    ids, _, kind = name.removeprefix("claim:").partition(".")
+    shared = {known.get(f"claim:{one}{'.' if kind else ''}{kind}") for one in ids.split(",")}
+    return shared.pop() if len(shared) == 1 else None
+
+
+def tagged_files() -> Iterator[Path]:
+    """Yield the files in which prose may have tags."""
+    yield from (*sorted((clone() / "book").glob("*.md")), *sorted((clone() / "notebooks").glob("*.ipynb")))
+
+
+def wrong_tags(text: str, known: dict[str, str]) -> list[str]:
+    """Return what is wrong with the tags of a text, one line each."""
+    found = []
+    for tag in TAG.finditer(text):
+        right = text_of(tag["name"], known)
+        if right is None:
+            found.append(f"there is no number {tag['name']!r}, or several claims do not share a verdict")
+        elif tag["text"] != right:
+            found.append(f"{tag['name']} is {right}, not {tag['text'] or 'what stands before it'}")
+    return found
+
+
+def rewritten(text: str, known: dict[str, str]) -> str:
+    """Return a text with the right number or verdict before each tag."""
+    return TAG.sub(lambda tag: f"{text_of(tag['name'], known) or tag['text'] or ''}<!--={tag['name']}-->", text)
