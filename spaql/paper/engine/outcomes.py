@@ -25,6 +25,7 @@ NUMBERS = (
 COUNTS = ("arms", "steps", "evaluation_steps", "samples")  # whole numbers
 CURVES = {  # columns of the history that may be stored as lists, and the type of their entries
     "rewards": np.float64,
+    "evaluations": np.float64,
     "arms": np.int64,
     "steps": np.int64,
     "evaluation_steps": np.int64,

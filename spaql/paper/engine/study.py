@@ -6,6 +6,7 @@ nothing else.  A new study is a function with `@declare` and a file of the same 
 
 import dataclasses
 import functools
+import importlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -202,7 +203,7 @@ UNUSED: dict[str, set[str]] = {
 
 
 class Part(NamedTuple):
-    """Long runs of some learners with some changes, by their names in `SWITCHES` or `CONTROLS`."""
+    """Long runs of some learners with some changes, by their names in `SWITCHES`."""
 
     systems: tuple[str, ...]
     changes: tuple[str, ...]
@@ -356,83 +357,10 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is learned: the long runs with one part of the algorithm changed
-
-
-class Control(NamedTuple):
-    """One change of the algorithm; the defaults are the text's."""
-
-    rules: Rules = RULES["paper"]
-    parameters: tuple[tuple[str, Any], ...] = ()  # of the agents, by name
-
-
-CONTROLS = {
-    "unchanged": Control(),
-    "reward deleted": Control(Rules(reward="deleted")),
-    "Q from visits": Control(Rules(estimate="visits")),
-    "Q fixed": Control(Rules(estimate="fixed")),
-    "random partitions": Control(Rules(partition="random")),
-    "never reset": Control(Rules(reset="never")),
-    "last kept": Control(Rules(kept="last")),
-    "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
-    "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
-    "zero at the end": Control(Rules(termination="zero")),
-    "zero at the end, last kept": Control(Rules(termination="zero", kept="last")),
-    "Q from 0": Control(parameters=(("initial", 0.0),)),
-    "discount 0.99": Control(parameters=(("discount", 0.99),)),
-}
-NO_END = tuple(name for name, control in CONTROLS.items() if control.rules.termination == "ignored")  # for Pendulum
-FOR_AQL = (
-    "unchanged",
-    "reward deleted",
-    "Q from visits",
-    "Q fixed",
-    "Q from 0",
-    "discount 0.99",
-)  # keeps no best agent
-PENDULUMS = ("Pendulum-v1", "spaql/PendulumDiscrete-v1")
-
-CONTROL_PARTS = (
-    Part(("CartPole-v0",), tuple(CONTROLS), ("SPAQL", "SPAQL-TS")),
-    Part(PENDULUMS, NO_END, ("SPAQL", "SPAQL-TS")),
-    Part(("CartPole-v0",), (*FOR_AQL, "zero at the end"), ("AQL",)),
-    Part(PENDULUMS, FOR_AQL, ("AQL",)),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=1),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=5),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=100),
-)
-
-
-@declare("controls", "controls")
-def control_jobs(
-    agents: int = 100,
-    iterations: int = 2000,
-    evaluations: int = 20,
-    seed: int = SEED,
-    fresh: int = FRESH,
-    parts: Iterable[Part] = CONTROL_PARTS,
-) -> list[Job]:
-    """Return the long runs with one part of the algorithm changed, beside the unchanged ones."""
-    jobs = []
-    for part in parts:
-        for system, name, change in itertools.product(part.systems, part.learners, part.changes):
-            control = CONTROLS[change]
-            jobs += make_jobs(
-                name,
-                system,
-                LONG_XI[system][name],
-                agents=agents,
-                iterations=iterations,
-                evaluations=part.evaluations or evaluations,
-                seed=seed,
-                rules=control.rules,
-                fresh=fresh,
-                **dict(control.parameters),
-            )
-    return jobs
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Six systems.  An iteration is a thousand samples, after which the policy plays `evaluations` fresh episodes.
 
 SIX = (*BOTH, "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
+
+
+# Studies that one chapter has stand in its module.
+importlib.import_module("spaql.paper.chapters.learned")
