@@ -1,4 +1,4 @@
-"""SPAQL and SPAQL-TS with one part taken away or put right: what is that part worth?
+"""SPAQL and SPAQL-TS with one part taken away or put right, to see what that part is worth.
 
 A control changes how a training episode teaches, and perhaps which agent is kept.  Rollouts, and what an iteration's
 end decides, are the core's.

@@ -1,21 +1,36 @@
 """Chapter 08: the controls, the small problems and their best policies, and the theorem in trained agents."""
 
+import json
 import math
 from collections.abc import Iterable
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from spaql.agent import Agent
 from spaql.paper.chapters.controls import CONTROLS
 from spaql.paper.engine.job import FRESH, SEED, Job
+from spaql.paper.engine.statistics import paired_holm, student_interval
 from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
+from spaql.paper.engine.style import number, plus_minus
+from spaql.paper.engine.tables import Table, in_bold
 from spaql.partition import BALLS, CELLS, NONE
+from spaql.systems import title
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The controls: the long runs of SPAQL and SPAQL-TS with one thing changed
 
-SHOWN = tuple(name for name in CONTROLS if "cap" not in name)
+UNCHANGED = "unchanged"
+MEANINGS = {  # of the controls on CartPole and Pendulum
+    UNCHANGED: "as in the paper",
+    "reward deleted": "updates see rewards of zero, rollouts the real ones",
+    "random partitions": "every policy is drawn at random, the best is kept",
+    "last kept": "no search: each policy replaces the one before",
+    "reward deleted, last kept": "both at once",
+    "zero at the end, last kept": "no search, and a state after the end is worth zero",
+}
+SHOWN = tuple(name for name in MEANINGS if name != UNCHANGED)
 ROLLOUTS = (1, 5, 20, 100)  # N with which SPAQL keeps its best agent, and its last
 
 
@@ -45,6 +60,29 @@ def control_jobs(
             jobs += make_jobs("SPAQL", system, xi["SPAQL"], evaluations=N, **size)
             jobs += make_jobs("SPAQL", system, xi["SPAQL"], evaluations=N, control="last kept", **size)
     return jobs
+
+
+def control_of(parameters: str) -> str:
+    """Return the control among the parameters of an agent."""
+    return json.loads(parameters).get("control", UNCHANGED)
+
+
+def controls_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return the rewards on fresh episodes under each control; bold where it differs from the unchanged algorithm."""
+    cells = dict(list(frame.sort_values("agent").groupby(["system", "algorithm", "control"]).fresh))
+    pairs = {(*key, c): (cells[*key, c], cells[*key, UNCHANGED]) for *key, c in cells if c != UNCHANGED}
+    tests = paired_holm(pairs)
+    rows = {c: {"control": c, "what changes": meaning} for c, meaning in MEANINGS.items()}
+    for (system, algorithm, control), values in sorted(cells.items(), key=lambda cell: cell[0][:2]):
+        differs = control != UNCHANGED and tests[system, algorithm, control].p_holm < 0.05
+        rows[control][f"{title(system)}, {algorithm}"] = in_bold(half_width(values, 0), differs)
+    return Table(pd.DataFrame(rows.values()).fillna("–"), caption, name)
+
+
+def half_width(values: pd.Series, digits: int = 2) -> str:
+    """Return a mean with the half-width of its 95 % interval."""
+    found = student_interval(values)
+    return plus_minus(found.mean, found.high - found.mean, digits)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -120,6 +158,17 @@ def best_and_myopic(system: str, points: int = 200, quantiles: int = 100) -> tup
         chosen = reward.argmax(axis=1)[:, None]
         myopic = np.take_along_axis(reward + then_myopic, chosen, axis=1)[:, 0]
     return float(np.interp(0.5, grid, best)), float(np.interp(0.5, grid, myopic))
+
+
+def small_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
+    """Return what each method earns on the small problems, below the best policy and the myopic one."""
+    rows = {method: {"policy": method} for method in ("the best", "myopic", *METHODS)}
+    for system, here in frame.groupby("system", sort=False):
+        for method, value in zip(("the best", "myopic"), best_and_myopic(system), strict=True):
+            rows[method][title(system)] = number(value)
+        for method, values in here.groupby("method").fresh:
+            rows[method][title(system)] = half_width(values)
+    return Table(pd.DataFrame(rows.values()), caption, name)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
