@@ -98,7 +98,7 @@ METHODS: dict[str, dict] = {
     "SPAQL, last kept": {"control": "last kept"},
     "bandit, last kept": {"control": "last kept", "initial": 0.0, "discount": 0.0},
     "zero at the end": {"control": "zero at the end, last kept"},
-    "discount 1 − 1/H": {"control": "last kept", "discount": {TWO_STEPS: 0.5, OIL: 0.8, AMBULANCE: 0.8}},
+    "discount": {"control": "last kept", "discount": {TWO_STEPS: 0.5, OIL: 0.8, AMBULANCE: 0.8}},
     "shrinking cap": {"control": "shrinking cap, last kept"},
     "Q from 0": {"control": "last kept", "initial": 0.0},
 }
