@@ -37,7 +37,7 @@ CONTROLS = {
 }
 
 
-@either
+@entry
 def learn(p, learner, control, h, ball, x, y, reward, ended):
     """Learn from one step under a control (eqn:qval_update); return whether the ball must split."""
     visits = p.balls[ball].visits + 1
