@@ -1,4 +1,4 @@
-"""TileQ and SPAQL-R as a reader of `spaql.replay` would write them first: dictionaries, lists, one step after the other."""
+"""TileQ and SPAQL-R as a reader of `spaql.replay` would write them first: dictionaries and lists, step after step."""
 
 import collections
 import math
