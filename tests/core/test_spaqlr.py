@@ -20,7 +20,7 @@ CELLS = SMALL | {"visits": 8}
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_package_learns_what_the_naive_version_learns(env_id, forgetful):  # noqa: F811
-    agent, episodes = SPAQLR(env_id, seed=4, **CELLS), 15
+    agent, episodes = SPAQLR(env_id, seed=4, **CELLS), 15 if "Cart" in env_id else 4
     naive = Naive(SPAQLR(make_env(env_id), seed=4, **CELLS), NaiveCells, memory=300, **CELLS)
     assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(naive.learn(episodes), abs=1e-9)
     tree, (states, points) = agent._best, naive.seen(200)
