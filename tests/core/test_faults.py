@@ -127,7 +127,8 @@ for path in sorted(Path(".").glob("*.npz")):
     else:
         agent.evaluate(3, seed=0)
         agent.predict(agent.env.observation_space.sample())
-        agent.policy[0].tree() if kind is spaql.AQL else agent.policy.tree()
+        policy = agent.policy[0] if kind is spaql.AQL else agent.policy
+        policy.values(np.zeros((1, 4))) if kind is spaql.TileQ else policy.tree()
         try:
             agent.learn(3, 1)
             outcome[path.name] = "accepted"
