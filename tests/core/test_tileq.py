@@ -1,7 +1,6 @@
 """TileQ, and what it shares with SPAQL-R: against a naive version, compiled against interpreted, samples, files."""
 
 import math
-import threading
 
 import gymnasium as gym
 import numpy as np
@@ -205,18 +204,6 @@ def test_an_interrupted_agent_is_left_as_it_was(algorithm, forgetful):
         agent.learn(100)
     assert agent._memory.taken[0] == agent.history.steps.sum() < 500
     assert np.array_equal(agent.history, algorithm("CartPole-v0", seed=3, **SMALL).learn(len(agent.history)).history)
-
-
-def test_others_predict_while_a_thread_learns(tmp_path):
-    agent, seen = TileQ("CartPole-v0", seed=0), threading.Event()
-    worker = threading.Thread(target=agent.learn, kwargs={"samples": 20_000, "callback": lambda _: seen.set()})
-    worker.start()
-    seen.wait()
-    with pytest.raises(RuntimeError, match="one thread an agent"):
-        agent.save(tmp_path / "agent.npz")
-    assert agent.predict(np.zeros(4))[0] in (0, 1)
-    worker.join()
-    agent.save(tmp_path / "agent.npz")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
