@@ -18,7 +18,7 @@ from spaql.compiling import borrowed, either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy
 from spaql.replay import share_of_random
 from spaql.systems import ENDED, observe, reset, room, step
-from spaql.tiles import active, sum_of
+from spaql.tileq import active, sum_of
 
 MEMORY = 100_000  # transitions to keep
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition

@@ -9,7 +9,7 @@ from spaql.compiling import either, inlined
 from spaql.paper.baselines.tiles import OnTiles, greedy
 from spaql.replay import share_of_random
 from spaql.systems import ENDED, reset, room, step
-from spaql.tiles import active, sum_of
+from spaql.tileq import active, sum_of
 
 LEAST = 0.01  # traces below this are forgotten
 

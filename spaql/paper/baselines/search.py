@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from spaql.algorithms import SPAQLR
+from spaql import SPAQLR
 from spaql.paper.baselines.compute import BASELINES
 from spaql.paper.runs import provenance
 from spaql.systems import make_env, system_of

@@ -12,7 +12,7 @@ from spaql.compiling import either, inlined
 from spaql.paper.baselines.agent import Baseline
 from spaql.systems import reset, room, step
 from spaql.systems.environments import angles_of
-from spaql.tiles import PLAIN, Tiles, active, count_of, sum_of
+from spaql.tileq import PLAIN, Tiles, active, count_of, sum_of
 
 
 def places_of(env: gym.Env) -> np.ndarray:
