@@ -13,7 +13,7 @@ from spaql import archive
 from spaql.archive import check_array
 from spaql.checks import check_integer, shown
 from spaql.partition import ARMS, NONE, Partition, copy, split
-from spaql.rules import HISTORY, SPAQL_R, STATUS, TILE_Q, Learner, evaluates_first, keeps_best
+from spaql.rules import HISTORY, SPAQL_R, STATUS, TILE_Q, Learner, evaluates_first
 from spaql.state import State
 
 FORMAT, VERSION = "saved agent", 1
@@ -34,7 +34,7 @@ def write(path: str | os.PathLike, header: dict, state: State, learner: Learner)
     """Write an agent: what makes it, in the header, and its state."""
     header = {"format": FORMAT, "version": VERSION} | header | {"streams": state.streams, "played": state.played}
     arrays = {"status": state.status, "history": state.history}
-    partitions = {"trainee": state.trainee} | ({"best": state.best} if keeps_best(learner) else {})
+    partitions = {"trainee": state.trainee} | ({"best": state.best} if evaluates_first(learner) else {})
     for name, partition in partitions.items():
         arrays |= partition_arrays(partition, name)
     if state.memory is not None:
@@ -69,7 +69,7 @@ def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int
     `memory` is the most transitions that an agent may remember.
     """
     trainee = read_partition(arrays, "trainee", new.best, learner.discrete)
-    best = read_partition(arrays, "best", new.best, learner.discrete) if keeps_best(learner) else trainee
+    best = read_partition(arrays, "best", new.best, learner.discrete) if evaluates_first(learner) else trainee
     status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
     check_status(status, history, learner)
     played = check_integer("played", header.get("played", 0), at_least=-1)  # older files have none
@@ -238,7 +238,7 @@ def check_history(history: np.ndarray, status: np.ndarray, arms: int, learner: L
     sound = np.isfinite(history["rewards"]) & np.isfinite(history["evaluations"]) & (history["tau"] >= 0)
     sound &= (history["steps"] >= 1) & (history["steps"] <= learner.H) & (history["evaluation_steps"] >= 0)
     sound &= (history["arms"] >= 1) & (history["trainee_arms"] >= 1)
-    if keeps_best(learner):
+    if evaluates_first(learner):
         best = np.maximum(history["rewards"][:-1], history["evaluations"][1:])
         sound[:1] &= again | (history["rewards"][:1] >= history["evaluations"][:1])
         sound[1:] &= again | (history["rewards"][1:] == best)

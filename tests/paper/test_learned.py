@@ -47,9 +47,10 @@ def test_with_rewards_that_are_never_negative_every_value_is_the_horizon():
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, initial=0.0),
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, discount=0.8),
         lambda: ControlledSPAQL("CartPole-v0", xi=20, seed=1, control="zero at the end, last kept"),
+        lambda: ControlledSPAQL("CartPole-v0", xi=20, seed=1, control="shrinking cap, last kept"),
         lambda: AQL("CartPole-v0", xi=4, seed=1, horizon=8),
     ],
-    ids=["weight", "negative rewards", "initial", "discount", "zero at the end", "horizon"],
+    ids=["weight", "negative rewards", "initial", "discount", "zero at the end", "shrinking cap", "horizon"],
 )
 def test_where_a_condition_fails_the_law_does(agent):
     found = learned.held(agent().learn(60, 2))

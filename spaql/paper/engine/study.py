@@ -17,7 +17,7 @@ import gymnasium as gym
 from spaql.checks import check_integer, check_number
 from spaql.paper.engine.algorithms import LEARNERS, algorithm_called
 from spaql.paper.engine.job import FRESH, SEED, Job, frozen
-from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
+from spaql.rules import RULES, Rules, check_rules
 from spaql.systems import make_env
 
 
@@ -192,7 +192,7 @@ def trpo_jobs(
 # The long runs with something changed
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
-SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in DIFFERENCES} | RULES
+SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in Rules._fields} | RULES
 
 # The rules that an algorithm has no use for.
 UNUSED: dict[str, set[str]] = {
@@ -214,7 +214,7 @@ class Part(NamedTuple):
 
 
 ABLATION = (  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
-    Part(BOTH, (*DIFFERENCES, "released")),
+    Part(BOTH, (*Rules._fields, "released")),
     Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
     Part(("CartPole-v0",), ("released",), evaluations=20),
     Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
