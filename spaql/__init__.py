@@ -1,12 +1,14 @@
-"""AQL, SPAQL, SPAQL-TS, SPAQL-R: Q-learning on partitions of states and actions that refine where the visits are.
+"""AQL, SPAQL, SPAQL-TS, SPAQL-R: Q-learning on partitions that refine where the visits are; and TileQ, on tiles.
 
 A companion to "Control with adaptive Q-learning" (Araújo, Figueiredo, Ayala Botto, 2020).
 """
 
 from importlib.metadata import version
 
-from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
+from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
 from spaql.rules import Rules
+from spaql.spaqlr import SPAQLR
+from spaql.tileq import TileQ
 
-__all__ = ["AQL", "SPAQL", "SPAQLR", "SPAQLTS", "Random", "Rules"]
+__all__ = ["AQL", "SPAQL", "SPAQLR", "SPAQLTS", "Random", "Rules", "TileQ"]
 __version__ = version("spaql")

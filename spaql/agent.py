@@ -3,7 +3,7 @@
 import copy
 import os
 import threading
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
@@ -15,17 +15,25 @@ from spaql.compiling import records
 from spaql.learning import Learning
 from spaql.loop import act
 from spaql.parameters import check_own, check_shared, make_learner, no_parameter
-from spaql.partition import copy as copy_partition
 from spaql.partition import new_partition
-from spaql.policies.policy import Policy
-from spaql.policies.tree import variables_of
-from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, Rules, check_rules
+from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, TILE_Q, Rules, check_rules
 from spaql.spaces import standardise, to_box
+from spaql.state import copy_of
 from spaql.systems import episode_limit, explain_interpreted, make_env, space_of
+
+if TYPE_CHECKING:
+    from spaql.policies.policy import Policy
+
+MOST_ACTIONS = 1000  # to choose from
 
 
 class Agent(Learning):
-    """What the algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS, SPAQLR or Random."""
+    """What the algorithms share.  Use one of them: AQL, SPAQL, SPAQLTS, SPAQLR, TileQ or Random.
+
+    One thread an agent: while it learns, others may only predict.
+    """
+
+    follows_rules: ClassVar[bool] = True  # the paper's, see `Rules`
 
     def __init__(
         self,
@@ -45,8 +53,12 @@ class Agent(Learning):
         if unknown:
             raise TypeError(no_parameter(type(self), *next(iter(unknown.items()))))
         super().__init__()
+        from spaql.policies.tree import variables_of  # policies know agents, not the other way round
+
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
+        if (count := getattr(self.env.action_space, "n", 1)) > MOST_ACTIONS:
+            raise ValueError(f"{self.env.action_space} has {count:,} actions; expected at most {MOST_ACTIONS:,}")
         self.rules = check_rules(rules)
         self._space = space_of(self.env, slopes, bounds, own.get("angles", ()))
         variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training
@@ -65,7 +77,7 @@ class Agent(Learning):
         self._world = self._make_world(self.env_seed)
         if not self.compiled:
             explain_interpreted(self.env)
-        say_dimensions(len(self._space.centre), self.algorithm == SPAQL_R)
+        say_dimensions(len(self._space.centre), self.algorithm in (SPAQL_R, TILE_Q))
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
@@ -85,14 +97,11 @@ class Agent(Learning):
         return check_own(own, self.algorithm, self.env, self._space)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> "Policy":
         """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        return Policy(copy_partition(self._kept()), self._space, self.env, self._learner.H)
+        from spaql.policies.policy import Policy
 
-    @property
-    def num_timesteps(self) -> int:
-        """The environment steps that it has learnt from, as Stable-Baselines3 calls them."""
-        return int(self.history.steps.sum())
+        return Policy(copy_of(self._kept()), self._space, self.env, self._learner.H)
 
     def get_params(self) -> dict[str, Any]:
         """Return a copy of its parameters: with seed and rules, what its class takes to make it again."""
@@ -106,7 +115,8 @@ class Agent(Learning):
         if (made.observation_space, made.action_space) != spaces:
             raise ValueError(f"expected an environment with {spaces[0]} and {spaces[1]}, not {made.observation_space} "
                              f"and {made.action_space}")  # fmt: skip
-        other = type(self)(made, **self.parameters, rules=self.rules, seed=self.seed, env_seed=self.env_seed)
+        rules = {"rules": self.rules} if self.follows_rules else {}
+        other = type(self)(made, **self.parameters, **rules, seed=self.seed, env_seed=self.env_seed)
         other.env_id = env if isinstance(env, str) else None
         other._set_state(self._state())
         self.__dict__ |= vars(other)
@@ -168,7 +178,7 @@ class Agent(Learning):
 
     def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
         """Write the action at each of some points of the standard space, at these time steps."""
-        act(self._best, steps, points, self._space, deterministic, self._prediction_rng, actions)
+        act(self._kept(), steps, points, self._space, deterministic, self._prediction_rng, actions)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
@@ -194,12 +204,11 @@ class Agent(Learning):
             agent = cls(
                 made_for,
                 **header["parameters"],
-                rules=Rules(**header["rules"]),
+                **({"rules": Rules(**header["rules"])} if cls.follows_rules else {}),
                 seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
                 env_seed=header["env_seed"],
             )
-            size = agent.parameters.get("memory", 0)
-            agent._set_state(saving.unpack(header, arrays, agent._state(), agent._learner, size))
+            agent._set_state(saving.unpack(header, arrays, agent._state(), agent._learner, agent._memory_size))
         return agent
 
     def __getstate__(self) -> dict[str, Any]:
@@ -211,6 +220,10 @@ class Agent(Learning):
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept
         self._learning, self._evaluating = threading.Lock(), threading.Lock()
+        for name in ("_trainee", "_best", "_memory", "_status", "_history"):
+            setattr(self, name, in_memory(kept[name]))
+        if not self._keeps_best:
+            self._best = self._trainee
 
     def __copy__(self) -> Self:
         """Return an independent agent: one that shared its arrays would be changed by the other's learning."""
@@ -225,3 +238,10 @@ class Agent(Learning):
         if self._fresh and self._fresh[0] == self._policy_number():
             said.append(f"{self._fresh[2]:.5g} on {self._fresh[1]:,} fresh episodes")
         return f"{type(self).__name__}({', '.join(said)})"
+
+
+def in_memory(kept: Any) -> Any:
+    """Return arrays, or a named tuple of some, with copies of what joblib hands over as files that only can be read."""
+    if hasattr(kept, "_asdict"):
+        return kept._replace(**{name: in_memory(part) for name, part in kept._asdict().items()})
+    return np.array(kept) if isinstance(kept, np.memmap) else kept

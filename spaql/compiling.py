@@ -26,7 +26,7 @@ from typing import IO, Any, ClassVar
 
 import numba
 import numpy as np
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
@@ -89,11 +89,11 @@ def _overload_lengthened(array, more):
     return records_copied if array.ndim == 1 else rows_copied
 
 
-def borrowed(array: np.ndarray) -> np.ndarray:
+def borrowed(array: Any) -> Any:
     """Return an array without a share in keeping it alive, which whoever lends it does for as long as it is used.
 
     Compiled code counts references to an array whenever it is handed on.  In the hot loops that costs more than what
-    they compute; of a borrowed array there is nothing to count.
+    they compute; of a borrowed array there is nothing to count.  Of a named tuple all arrays are borrowed.
     """
     return array
 
@@ -103,11 +103,20 @@ def _borrow(typing_context: Any, array: Any) -> tuple[Any, Callable]:
     """Return the type of a borrowed array, and how to make it: without the reference to its owner."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lent = context.make_array(array)(context, builder, arguments[0])
-        lent.meminfo = lent.parent = cgutils.get_null_value(lent.meminfo.type)
-        return lent._getvalue()
+        return _lend(context, builder, array, arguments[0])
 
     return array(array), generate
+
+
+def _lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return the machine code of a borrowed value of some type."""
+    if isinstance(kind, types.Array):
+        lent = context.make_array(kind)(context, builder, value)
+        lent.meminfo = lent.parent = cgutils.get_null_value(lent.meminfo.type)
+        return lent._getvalue()
+    for i, part in enumerate(kind.types if isinstance(kind, types.BaseTuple) else ()):
+        value = builder.insert_value(value, _lend(context, builder, part, builder.extract_value(value, i)), i)
+    return value
 
 
 @overload(borrowed, jit_options=INLINED)
@@ -281,7 +290,7 @@ def _is_private(folder: Path) -> bool:
 def _sources() -> bytes:
     """Return the text that all machine code is made of."""
     kernels = (
-        *("compiling", "partition", "bisection", "rules", "spaces", "updates", "loop", "replay"),
+        *("compiling", "partition", "rules", "spaces", "updates", "loop", "replay", "tileq", "spaqlr"),
         *("systems/registry", "systems/worlds", "systems/arithmetic"),
         *("policies/tree", "policies/policy", "policies/play"),
     )

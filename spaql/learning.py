@@ -1,6 +1,7 @@
 """How an agent learns and evaluates: in pieces short enough for Ctrl-C, with a sound state to fall back on."""
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,12 +17,10 @@ from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
 from spaql.partition import ARMS, is_crowded
-from spaql.partition import copy as copy_partition
 from spaql.progress import progress
-from spaql.replay import Memory
 from spaql.rules import HISTORY, Learner, Rules, evaluates_first, keeps_best
 from spaql.spaces import Space
-from spaql.state import State, check_finite
+from spaql.state import State, check_finite, copy_of
 from spaql.systems import CompiledWorld, compiled_world
 from spaql.systems.interpreted import InterpretedWorld, do_nothing, exclusively
 
@@ -29,7 +28,12 @@ CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
 FIRST_CHUNK = 20_000  # steps of the first piece, before the pace is known
 SLICE = 10**6  # steps of a compiled evaluation between two such checks
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
+MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
+BUSY = "another thread is using this agent: one thread an agent; meanwhile others may only predict"
+NESTED = "this agent is learning already, this is its callback: train another agent"
 GLANCE = 2.0  # seconds of learning between two evaluations of the agent kept for a progress bar
+
+log = logging.getLogger(__name__)
 
 Callback = Callable[[Any], Any]
 
@@ -60,12 +64,15 @@ class Learning:
     _prediction_rng: np.random.Generator
     _advice: Advice
     # All that learning changes, besides the random streams: see `State`.
-    _trainee: Any  # a `Partition`; SPAQL-R's is a `Bisection`
+    _trainee: Any  # a `Partition`; TileQ and SPAQL-R have representations of their own
     _best: Any
     _status: np.ndarray
     _history: np.ndarray
     _played: int
-    _memory: Memory | None
+    _memory: Any  # of transitions; of TileQ and SPAQL-R
+    _evaluations: ClassVar[int] = 20  # rollouts after each training episode, unless told otherwise
+    _memory_size: ClassVar[int] = 0  # transitions that it remembers
+    _counts_samples: ClassVar[bool] = False  # whether it can stop within an episode, so that rollouts are optional
     _rollouts: ClassVar[Callable] = staticmethod(rollouts)  # episodes under the policy of the agent kept
 
     def __init__(self) -> None:
@@ -75,6 +82,7 @@ class Learning:
         self._calling = 0  # the thread in which a callback runs
         self._played = 0
         self._fresh: tuple[int, int, float] | None = None  # policy, episodes and mean of the last evaluation
+        self._last_iteration, self._last_sample = 0, None  # after which learning ends
         self._glanced = 0.0  # when a progress bar last evaluated the agent
         self._memory = None
 
@@ -95,10 +103,12 @@ class Learning:
 
     def learn(
         self,
-        iterations: int,
-        evaluations: int = 20,
+        iterations: int | None = None,
+        evaluations: int | None = None,
         progress_bar: bool = False,
         *,
+        samples: int | None = None,
+        total_timesteps: int | None = None,
         callback: Callback | Sequence[Callback] | None = None,
         stop_at: float | None = None,
         reevaluations: int = 0,
@@ -114,11 +124,17 @@ class Learning:
         iterations
             How many training episodes.
         evaluations
-            N, the rollouts after each of them.  SPAQL and SPAQL-TS keep the agent with the best mean of N so far, and
-            with few rollouts the best of many means is luck: choose N so large that the standard deviation of a
-            return divided by √N is small beside the differences that matter to you (20 to 100 in the paper).
+            N, the rollouts after each of them, 20 if not given.  SPAQL and SPAQL-TS keep the agent with the best mean
+            of N so far, and with few rollouts the best of many means is luck: choose N so large that the standard
+            deviation of a return divided by √N is small beside the differences that matter to you (20 to 100 in the
+            paper).  For TileQ and SPAQL-R it is 0 if not given: rollouts only report, learning neither needs nor sees
+            them, and without them `history.rewards` has the returns of the training episodes.
         progress_bar
             Show how far it is, on standard error.
+        samples, total_timesteps
+            TileQ and SPAQL-R: how many environment steps to learn from, instead of `iterations`; the second is
+            Stable-Baselines3's name for it.  The last episode is cut off there, so that learning from 3,000 samples
+            twice is not learning from 6,000 at once: the second call begins with a new episode.
         callback
             One function, or several, of the agent, called after every iteration; learning stops if one returns False.
             In it the agent can be read, evaluated and saved (`spaql.hooks` has ready ones).
@@ -130,35 +146,58 @@ class Learning:
             rollouts of another agent beat that more easily, so N should not be small.  The paper's algorithms have
             none (0).
         """
-        iterations = check_integer("iterations", iterations, at_most=MOST_ITERATIONS)
-        N, hooks = check_integer("evaluations", evaluations), self._check_hooks(callback, stop_at, reevaluations)
-        return self._learn(iterations, N, hooks, progress_bar)
-
-    def _learn(self, iterations: int, N: int, hooks: Hooks, progress_bar: bool) -> Self:
-        """Train for at most some iterations, each with N rollouts, and leave a sound agent whatever happens."""
+        samples = total_timesteps if samples is None else samples
+        if samples is not None and not self._counts_samples:
+            raise ValueError(f"{type(self).__name__} learns by iterations, each an episode and its rollouts: "
+                             "give iterations=, not samples")  # fmt: skip
+        if (iterations is None) == (samples is None):
+            raise ValueError(f"give iterations, or samples where an agent counts them, not {iterations} and {samples}")
+        name, number = ("samples", samples) if iterations is None else ("iterations", iterations)
+        number = check_integer(name, number, at_most=MOST_ITERATIONS)
+        if self._counts_samples and name == "iterations" and number >= MANY_EPISODES:
+            log.warning("%s iterations are episodes, of up to %s steps each: did you mean samples=%s?",
+                        f"{number:,}", self._learner.limit, number)  # fmt: skip
+        N = self._evaluations if evaluations is None else evaluations
+        N = check_integer("evaluations", N, at_least=0 if self._counts_samples else 1)
+        hooks = self._check_hooks(callback, stop_at, reevaluations)
+        if self._learning.locked():
+            raise RuntimeError(BUSY if self._calling != threading.get_ident() else NESTED)
+        self._compile(N)  # before Ctrl-C is held back, and before a bar counts the time
         with deferred_interrupts() as check_interrupts:  # around all else: it must not come between lock and backup
-            if not self._learning.acquire(blocking=False):
-                where = "this is its callback" if self._calling == threading.get_ident() else "in another thread"
-                raise RuntimeError(f"this agent is learning already, {where}: wait for it, or train another agent")
-            try:
-                self._backup, self._whole = self._state(), True
-                self._world.between_steps = check_interrupts
-                with (
-                    contextlib.nullcontext() if self.compiled else exclusively(self.env),
-                    progress(iterations, type(self).__name__, shown=progress_bar) as bar,
-                ):
-                    self._learn_until(iterations, N, hooks, check_interrupts, bar)
-            except BaseException:
-                if self._backup is not None and not self._whole:
-                    self._set_state(self._backup)
-                raise
-            finally:
-                self._history = self._history[: max(0, int(self._status["iteration"][0]))]
-                self._world.between_steps = do_nothing
-                self._backup = None
-                self._played = self._played if hooks.reevaluations else -bool(self._played)
-                self._learning.release()
+            self._learn(number, name == "samples", N, hooks, progress_bar, check_interrupts)
         return self
+
+    def _compile(self, N: int) -> None:
+        """Make or read the machine code of the loop: it plays no episode."""
+        if isinstance(self._world, CompiledWorld):
+            self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
+
+    def _learn(
+        self, number: int, by_samples: bool, N: int, hooks: Hooks, progress_bar: bool, check_interrupts: Any
+    ) -> None:
+        """Train for at most so many iterations or samples, and leave a sound agent whatever happens."""
+        if not self._learning.acquire(blocking=False):
+            raise RuntimeError(BUSY)
+        try:
+            self._backup, self._whole = self._state(), True
+            self._last_iteration = max(0, int(self._status["iteration"][0])) + number
+            self._last_sample = self.num_timesteps + number if by_samples else None
+            self._world.between_steps = check_interrupts
+            with (
+                contextlib.nullcontext() if self.compiled else exclusively(self.env),
+                progress(number, type(self).__name__, shown=progress_bar) as bar,
+            ):
+                self._learn_until(number, N, hooks, check_interrupts, bar)
+        except BaseException:
+            if self._backup is not None and not self._whole:
+                self._set_state(self._backup)
+            raise
+        finally:
+            self._history = self._history[: max(0, int(self._status["iteration"][0]))]
+            self._world.between_steps = do_nothing
+            self._backup = None
+            self._played = self._played if hooks.reevaluations else -bool(self._played)
+            self._learning.release()
 
     def _check_hooks(self, callback: Any, stop_at: Any, reevaluations: Any) -> Hooks:
         """Return what is to be done after every iteration, or say what is wrong with it."""
@@ -170,26 +209,20 @@ class Learning:
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
         return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
 
-    def _learn_until(self, iterations: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
-        """Train until so many iterations more are done, with a look at the keyboard now and then."""
+    def _learn_until(self, number: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
+        """Train until nothing is missing, with a look at the keyboard now and then."""
         compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
-        goal = first + iterations
-        rows = self._history[:first], records(iterations, HISTORY)
+        rows = self._history[:first], records(number, HISTORY)
         self._history = np.concatenate(rows).view(type(rows[1]))
         self._glanced = copied = time.perf_counter()
         chunk = max(1, FIRST_CHUNK // self._learner.limit) if compiled else N + 1  # episodes of about CHUNK seconds
-        ready = not compiled
-        while self._goes_on(goal):
+        while (missing := self._missing()) > 0:
             done = int(self._status["iteration"][0])
-            episodes = self._next_episodes(chunk, N, done + 1 if hooks.any else goal)
+            episodes = self._next_episodes(chunk, N, 1 if hooks.any else missing)
             # A copy costs as much as a short iteration, and machine code that ends with a full one needs none.
             if self._whole and (not compiled or episodes <= N or time.perf_counter() - copied > CHUNK):
                 self._backup, copied = self._state(), time.perf_counter()
             starts = self._world.starts(episodes)
-            if not ready:  # no episodes yet, but the machine code for them: no bar should count that time
-                self._advance(starts[:0], N)
-                bar.reset()
-                ready = True
             before, self._whole = time.perf_counter(), False
             self._advance(starts, N)
             if compiled:
@@ -200,15 +233,26 @@ class Learning:
                     self._reevaluate(N, hooks.reevaluations)
                 check_finite(self._trainee, self._best, self._status, self._history[max(0, done) :][:episodes])
                 self._whole = True
-                self._report(bar, first)
+                self._report(bar, number)
                 self._advise(N)
                 if self._status["iteration"][0] > first and self._stops(hooks):
                     return
             check_interrupts()
 
-    def _goes_on(self, goal: int) -> bool:
-        """Return whether there is more to do until so many iterations are done."""
-        return bool(self._status["iteration"][0] < goal)
+    def _missing(self) -> int:
+        """Return how many iterations are sure to come before learning ends, the one under way included."""
+        if self._last_sample is None:
+            return self._last_iteration - int(self._status["iteration"][0])
+        # No episode is longer than the limit, so that at least so many begin before the samples are taken.
+        left, under_way = self._last_sample - self.num_timesteps, self._status["episode"][0] > 0
+        return -(-left // self._learner.limit) + int(under_way)
+
+    @property
+    def num_timesteps(self) -> int:
+        """The environment steps that it has learnt from, as Stable-Baselines3 calls them."""
+        row = self._status[0]
+        steps = self._history["steps"][: max(0, int(row["iteration"]))].sum()
+        return int(steps + (row["steps"] if row["iteration"] >= 0 and row["episode"] > 0 else 0))
 
     def _advance(self, starts: Any, N: int) -> None:
         """Play an episode from each of these starts, to learn or to evaluate."""
@@ -255,7 +299,7 @@ class Learning:
         """Return whether nearly all observations so far may lie in one small cell."""
         return is_crowded(self._trainee, CROWDED)
 
-    def _next_episodes(self, chunk: int, N: int, goal: int) -> int:
+    def _next_episodes(self, chunk: int, N: int, missing: int) -> int:
         """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
 
         There a copy to fall back on can be taken.
@@ -263,11 +307,7 @@ class Learning:
         rest = N + 1 - int(self._status["episode"][0])
         if chunk < rest:
             return chunk
-        return rest + min((chunk - rest) // (N + 1), self._to_come(goal)) * (N + 1)
-
-    def _to_come(self, goal: int) -> int:
-        """Return how many whole iterations are sure to come after this one."""
-        return goal - int(self._status["iteration"][0]) - 1
+        return rest + min((chunk - rest) // (N + 1), missing - 1) * (N + 1)
 
     def evaluate(
         self,
@@ -275,7 +315,8 @@ class Learning:
         seed: int | np.random.SeedSequence | None = None,
         deterministic: bool = False,
         lengths: bool = False,
-    ) -> np.ndarray:
+        starts: bool = False,
+    ) -> Any:
         """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
 
         Parameters
@@ -288,16 +329,26 @@ class Learning:
             As for `predict`; False is the paper's policy.
         lengths
             Return two rows: the sums of rewards, and the numbers of steps.
+        starts
+            Return a pair: the above, and the first observation of each episode, one row each.
+
+        Examples
+        --------
+        >>> returns, starts = agent.evaluate(10_000, seed=1, starts=True)
+        >>> np.quantile(returns, [0.01, 0.05, 0.5])
+        >>> returns.min(), starts[returns.argmin()]  # the worst episode, and where it began
         """
         episodes = check_integer("episodes", episodes)
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
         rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
+        begun: list[np.ndarray] | None = [] if starts else None
         with deferred_interrupts() as check_interrupts:
-            self._play(env_seed, bool(deterministic), rng, rewards, steps, check_interrupts)
+            self._play(env_seed, bool(deterministic), rng, rewards, steps, begun, check_interrupts)
         self._fresh = self._policy_number(), episodes, float(rewards.mean())
         self._advice.if_cut_off(int(steps.max()), self._learner.H)
-        return np.stack((rewards, steps)) if lengths else rewards
+        found = np.stack((rewards, steps)) if lengths else rewards
+        return found if begun is None else (found, np.array(begun))
 
     def _play(
         self,
@@ -306,20 +357,23 @@ class Learning:
         rng: np.random.Generator,
         rewards: np.ndarray,
         steps: np.ndarray,
+        begun: list[np.ndarray] | None,
         check_interrupts: Callable[[], None],
     ) -> None:
-        """Write the sums of rewards and the lengths of episodes under the policy of the agent kept."""
+        """Write the sums of rewards and the lengths of episodes under the policy of the agent kept; note their starts."""
         world, kept, episodes = self._make_world(env_seed), self._kept(), len(rewards)
-        if world.compiled:
+        if isinstance(world, CompiledWorld):
             piece = max(1, SLICE // self._learner.limit)
             for part in (slice(first, first + piece) for first in range(0, episodes, piece)):
                 starts = world.starts(len(rewards[part]))
                 world.call(self._rollouts, starts, kept, self._learner, central, rng, rewards[part], steps[part])
+                if begun is not None:
+                    begun += map(world.first_observation, starts)
                 check_interrupts()
             return
         if self._learning.locked() and self._calling != threading.get_ident():
-            raise RuntimeError("the agent is learning in another thread, in the environment that evaluate() needs")
-        world.between_steps = check_interrupts
+            raise RuntimeError(BUSY)  # and the environment
+        world.between_steps, world.begun = check_interrupts, begun
         with self._evaluating, exclusively(self.env):  # there is only one
             world.call(self._rollouts, world.starts(episodes), kept, self._learner, central, rng, rewards, steps)
 
@@ -329,19 +383,22 @@ class Learning:
         world = compiled_world(self.env, self._space, env_seed, raw_first)
         return world or InterpretedWorld(self.env, self._space, env_seed, raw_first, self._advice)
 
-    def _copy(self, partition: Any) -> Any:
-        """Return a partition that shares nothing with this one."""
-        return copy_partition(partition)
-
     def _kept(self) -> Any:
         """The partition that is kept, which nothing changes while it is read."""
         backup = self._backup if self._calling != threading.get_ident() else None
         return self._best if backup is None or self._keeps_best else backup.best
 
     def _settled(self) -> State:
-        """The state after a full iteration: the last one, or the one copied last if another thread learns."""
-        backup = self._backup if self._calling != threading.get_ident() else None
-        return backup or self._state()
+        """Return a copy of the state after a full iteration: in a callback, and where nothing learns."""
+        with deferred_interrupts():  # which would leave the lock taken
+            mine = self._calling == threading.get_ident()
+            if not mine and not self._learning.acquire(blocking=False):
+                raise RuntimeError(BUSY)
+            try:
+                return self._state()
+            finally:
+                if not mine:
+                    self._learning.release()
 
     def _policy_number(self) -> int:
         """Return the iteration that the policy kept is of, or the last one where that is not known."""
@@ -366,19 +423,19 @@ class Learning:
 
     def _state(self) -> State:
         """A copy of all that learning changes."""
-        trainee = self._copy(self._trainee)
-        best = self._copy(self._best) if self._keeps_best else trainee
-        done = max(0, int(self._status["iteration"][0]))
-        return State(trainee, best, self._status.copy(), self._history[:done].copy(), self._streams(), self._played)
+        trainee = copy_of(self._trainee)
+        best = copy_of(self._best) if self._keeps_best else trainee
+        history = self._history[: max(0, int(self._status["iteration"][0]))].copy()
+        return State(trainee, best, self._status.copy(), history, self._streams(), self._played, copy_of(self._memory))
 
     def _set_state(self, state: State) -> None:
-        self._trainee, self._best, self._status, self._history, streams, self._played, _ = state
+        self._trainee, self._best, self._status, self._history, streams, self._played, self._memory = state
         self._set_streams(streams)
 
-    def _report(self, bar: tqdm, first: int) -> None:
-        """Show on the bar what has been done since the iteration `first`."""
+    def _report(self, bar: tqdm, number: int) -> None:
+        """Show on the bar how much of so many iterations or samples is done."""
         done = int(self._status["iteration"][0])
-        if done > first and not bar.disable:
+        if done > 0 and not bar.disable:
             row = self._history[done - 1]
             shown = {"best" if self._keeps_best else "return": f"{row['rewards']:.1f}"}
             if self._keeps_best and self.compiled:  # the best of many means is partly luck
@@ -388,12 +445,9 @@ class Learning:
                 if self._fresh and self._fresh[0] == self._policy_number():
                     shown["fresh"] = f"{self._fresh[2]:.1f}"
             bar.set_postfix(shown | {"arms": str(row["arms"])}, refresh=False)
-            left = self._left()
-            bar.update((done - first if left is None else bar.total - left) - bar.n)
-
-    def _left(self) -> int | None:
-        """Return how many samples are left to take, or None if iterations are counted."""
-        return None
+            by_samples = self._last_sample is not None
+            left = self._last_sample - self.num_timesteps if by_samples else self._last_iteration - done
+            bar.update(number - left - bar.n)
 
     @property
     def history(self) -> np.recarray:

@@ -36,12 +36,15 @@ class Shared(TypedDict, total=False):
     rules: str | Rules
 
 
-def no_parameter(algorithm: type, name: str, given: Any) -> str:
+def no_parameter(algorithm: Any, name: str, given: Any) -> str:
     """Say that an algorithm does not have a parameter, and which it has."""
     own = [known for known in inspect.signature(algorithm).parameters if known not in ("env", "shared")]
-    known = [*own, *Shared.__annotations__]
+    shared = [known for known in Shared.__annotations__ if known != "rules" or algorithm.follows_rules]
+    known, elsewhere = [*own, *shared], {"gamma": "discount", "learning_rate": "alpha"}.get(name)
     near = difflib.get_close_matches(name, known, 1)
     way_out = f"did you mean {near[0]}?" if near else "leave it out."
+    if elsewhere in known:
+        way_out = f"it is called {elsewhere} here."
     return f"{algorithm.__name__} has no parameter {name}={given!r}: {way_out}  It has {', '.join(known)}"
 
 

@@ -1,274 +1,282 @@
-"""SPAQL-R: estimates on tiles, actions on one partition of the states, and every step learned from many times.
+"""Learning from remembered transitions: what TileQ and SPAQL-R share.
 
-The estimate of an action is the value of the state, which all actions share, and an advantage of its own,
+Both estimate Q(x, a), the discounted sum of the rewards after action a in state x.  They differ in how they represent
+it: TileQ as a sum over tiles (`spaql.tileq`), SPAQL-R as one number for each cell and action (`spaql.spaqlr`).
 
-    Q(x, a) = V(x) + U(x, a),    V(x) = v_1(x) + ... + v_n(x),    U(x, a) = u_1(x, a) + ... + u_n(x, a),
+A *transition* is (x, a, r, y): a state, the action taken there, the reward and the next state.  The memory keeps the
+last `MEMORY` of them.  After every step the agent learns from the newest transition, and from `replays` others drawn
+from the memory.  To learn from transition t is to follow its episode for m steps, at most `steps`, as long as each next
+action is the one now thought best, and to move Q(x_t, a_t) towards
 
-where v_k(x) and u_k(x, a) are weights of the tile that holds x in the k-th of n tilings (see `spaql.tiles`).  The
-action is chosen by the cell c of x (see `spaql.bisection`), whose A(c, a) is a running mean of U(x, a) over the states
-in it that are learned from: the best action is the same in all of a cell, so the policy is a decision tree.  A cell
-that has had `visits` visits is halved across the axis along which it is widest, as a share of all states seen so far;
-what no state has reached yet is no part of its width.
+    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m max_a Q(y_{t+m-1}, a).
 
-A *transition* is (x, a, r, y), a state, the action taken there, the reward and the next state; the memory keeps the
-last of them.  Learning from transition t follows its episode for m steps, as long as each next action is the one now
-thought best, and at most `steps`,
+The last term is zero if y is a terminal state, and only there: an episode that is cut off has a future.  It is limited
+to what the rewards met so far allow, from Σ γ^k min r to Σ γ^k max r: without that, weights can grow beyond all bounds.
 
-    target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m Q(x_{t+m}, a*),    a* the best of the cell of x_{t+m},
-    update  v_k(x_t) ← v_k(x_t) + (α/n) δ,    u_k(x_t, a_t) ← u_k(x_t, a_t) + β (α/n) δ,    δ = G - Q(x_t, a_t),
-    then    A(c, a) ← A(c, a) + α (U(x_t, a) - A(c, a)) for every action a, with c the cell of x_t.
+The action is the best one or, with probability ε_t = max(ε, exp(-t / decay)) after t steps, a random one.
 
-The last term is zero at a terminal state (and only there: an episode that is cut off has a future), and it is cut to
-what the rewards met so far allow, Σ γ^k r with the lowest and the highest r: without that, weights can grow beyond all
-bounds.  Without tiles, Q(x, a) = A(c, a), which learns from δ itself.
+A representation is a named tuple of arrays and numbers with the methods that the loop calls.  The same text runs as
+machine code and as plain Python; the compiler finds the methods by the type of the tuple.
 """
 
+import itertools
 import math
-from typing import NamedTuple
+import os
+from typing import Any, NamedTuple, Self
 
+import gymnasium as gym
 import numpy as np
+from numba.core import types
+from numba.extending import overload_method
 
-from spaql.bisection import Bisection, box_around, cut, first_best, leaf_below, widest
-from spaql.compiling import borrowed, either, entry, inlined
-from spaql.rules import Learner
-from spaql.systems import ENDED, reset, room, step
-from spaql.tiles import Tiles, active, sum_of
+from spaql.advice import CROWDED
+from spaql.agent import MOST_ACTIONS, Agent
+from spaql.archive import check_array
+from spaql.checks import check_integer, check_number
+from spaql.compiling import INLINED, borrowed, either, entry, inlined
+from spaql.parameters import no_parameter
+from spaql.spaces import check_circles, pairs_of
+from spaql.systems import ENDED, CompiledWorld, reset, room, step
 
-TAKEN, STOP = range(2)  # of a memory's counts: samples so far, and after how many learning stops
+MEMORY = 100_000  # transitions
+ROOM = 1024  # transitions there is room for from the start
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
-V, U = 0, 1  # columns of the weights: of the value, and from where on those of the actions' advantages stand
+MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
+FOREVER = -1  # a number of samples that is never reached
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the loop asks of a representation.  `states` and `codes` have a row for each state: the state itself, and
+# numbers by which the representation finds it again faster; `row` says which one is meant.
 
 
-class Replayer(NamedTuple):
-    """The parameters of SPAQL-R, in the form compiled code takes."""
+@overload_method(types.NamedTuple, "place", jit_options=INLINED)
+def _place(self, states, codes, row):
+    """Write the numbers of a state that is new."""
+    return self.instance_class.place
 
-    gamma: float  # γ, the discount
-    alpha: float  # α, the learning rate; 0 for SPAQL's, (H + 1)/(H + n)
-    beta: float  # β, how much of it is that of the advantages
-    epsilon: float  # ε, the least share of random actions
-    decay: float  # after how many samples the share of random actions has fallen to 1/e of its first value, 1
-    replays: int  # transitions of the memory to learn from after each step, besides its own
-    visits: int  # of a cell until it is cut; 0 for SPAQL's rule
-    steps: int  # the greatest m
-    terminal: bool  # whether a terminal state has the value zero
-    reach: float  # Σ γ^k
-    tiles: Tiles
+
+@overload_method(types.NamedTuple, "greedy", jit_options=INLINED)
+def _greedy(self, states, codes, row):
+    """Return the place of the best action, the first of equals, and its Q."""
+    return self.instance_class.greedy
+
+
+@overload_method(types.NamedTuple, "visit", jit_options=INLINED)
+def _visit(self, states, codes, row):
+    """Refine the representation, if it does, where a state has been visited."""
+    return self.instance_class.visit
+
+
+@overload_method(types.NamedTuple, "learn", jit_options=INLINED)
+def _learn(self, states, codes, row, action, target):
+    """Move the estimate of an action towards a target."""
+    return self.instance_class.learn
+
+
+@overload_method(types.NamedTuple, "arms", jit_options=INLINED)
+def _arms(self):
+    """Return the number of estimates."""
+    return self.instance_class.arms
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The memory
 
 
 class Memory(NamedTuple):
-    """The last transitions: a ring, in which number t stands at t modulo its size.  And the weights of the tiles."""
+    """The last transitions: a ring, in which number t stands at t modulo its size."""
 
     x: np.ndarray  # states, in the standard space, one row per transition
     y: np.ndarray  # the next ones
     action: np.ndarray  # the place of the action among those to choose from
     reward: np.ndarray
     end: np.ndarray  # GOES_ON, CUT_OFF or TERMINAL
-    cell_x: np.ndarray  # a cell that holds x: the leaf, or one that was cut since
-    cell_y: np.ndarray
-    tiles_x: np.ndarray  # the tiles that hold x
-    tiles_y: np.ndarray
-    counts: np.ndarray
-    rewards: np.ndarray  # the lowest and the highest so far, and zero
-    weights: np.ndarray  # of the tiles, one row each: v, and u of each action
+    codes_x: np.ndarray  # the representation's own numbers of x
+    codes_y: np.ndarray
+    taken: np.ndarray  # one number: samples so far
+    extremes: np.ndarray  # the lowest and the highest reward so far, and zero
+
+    KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        kept = min(int(self.taken[0]), len(self.reward))
+        arrays = {f"memory_{name}": getattr(self, name)[:kept] for name in self.KEPT}
+        return arrays | {"memory_taken": self.taken, "memory_extremes": self.extremes}
+
+    def restored(self, arrays: dict[str, np.ndarray], size: int, actions: int) -> "Memory":
+        """Return this empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
+        taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
+        kept = min(taken, size)
+        memory = with_room(self, kept, size)
+        for name in self.KEPT:
+            into = getattr(memory, name)
+            read = check_array(arrays, f"memory_{name}", into.dtype, kept)
+            if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
+                raise ValueError(f"its memory has a wrong {name}")
+            into[:kept] = read
+        extremes = check_array(arrays, "memory_extremes", float, 2)
+        lowest, highest = memory.reward.min(initial=0.0), memory.reward.max(initial=0.0)
+        sound = (
+            np.isfinite(extremes).all() and extremes[0] <= lowest and highest <= extremes[1],
+            taken > kept or (extremes[0] == lowest and extremes[1] == highest),  # unless some are forgotten
+            all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y)),
+            np.all((memory.action >= 0) & (memory.action < actions)),
+            np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)),
+        )
+        if taken < 0 or not all(sound):
+            raise ValueError("its memory holds what no learning gives")
+        memory.taken[0], memory.extremes[:] = taken, extremes
+        return memory
 
 
-KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition; cells and tiles are found again
+def new_memory(size: int, dimensions: int, width: int) -> Memory:
+    """Return an empty memory with room for so many transitions, whose states have `width` numbers of their own."""
+    states, codes = np.zeros((2, size, dimensions)), np.zeros((2, size, width), np.int32)
+    numbers = np.zeros(size, np.int32), np.zeros(size), np.zeros(size, np.int8)
+    return Memory(states[0], states[1], *numbers, codes[0], codes[1], np.zeros(1, np.int64), np.zeros(2))
 
 
-class ReplayRun(NamedTuple):
+def with_room(memory: Memory, wanted: int, size: int) -> Memory:
+    """Return a memory with room for at least so many transitions, or for `size`, after which it forgets the oldest.
+
+    A memory that is not as large as it may become has not forgotten anything yet, so what it holds stays in its place.
+    """
+    held = len(memory.reward)
+    if held >= min(wanted, size):
+        return memory
+    larger = new_memory(min(max(wanted, 2 * held), size), memory.x.shape[1], memory.codes_x.shape[1])
+    for new, old in zip(larger, memory, strict=True):
+        new[: len(old)] = old
+    return larger
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The loop
+
+
+class Replay(NamedTuple):
+    """The parameters that both share, in the form compiled code takes."""
+
+    gamma: float  # γ, the discount
+    epsilon: float  # ε, the least share of random actions
+    decay: float  # after how many samples the share of random actions has fallen to 1/e of its first value, 1
+    replays: int  # transitions of the memory to learn from after each step, besides its own
+    steps: int  # the greatest m
+    reach: float  # Σ γ^k
+    limit: int  # steps of an episode
+
+
+class Run(NamedTuple):
     """What the loop works on."""
 
-    learner: Learner
-    replayer: Replayer
-    tree: Bisection
+    what: Any  # the representation
     memory: Memory
+    how: Replay
+    stop: int  # after how many samples an episode is cut off, or FOREVER
     status: np.ndarray
     history: np.ndarray
 
 
-def new_memory(size: int, dimensions: int, tiles: Tiles, actions: int, value: float) -> Memory:
-    """Return a memory with room for so many transitions, in which all states have the same value."""
-    states = np.zeros((2, size, dimensions))
-    cells = np.zeros((2, size), np.int32)
-    numbers = np.zeros((2, size, tiles.tilings), np.int32)
-    weights = np.zeros((tiles.numbers, 1 + actions))
-    weights[:, V] = value / max(1, tiles.tilings)
-    return Memory(
-        states[0],
-        states[1],
-        np.zeros(size, np.int32),
-        np.zeros(size),
-        np.zeros(size, np.int8),
-        cells[0],
-        cells[1],
-        numbers[0],
-        numbers[1],
-        np.zeros(2, np.int64),
-        np.zeros(2),
-        weights,
-    )
-
-
-def copy_memory(memory: Memory) -> Memory:
-    """Return a copy that shares nothing with the original."""
-    return Memory(*(array.copy() for array in memory))
-
-
-def most_nodes(tree: Bisection, steps: int) -> int:
-    """Return how many nodes there can be after so many steps more.
-
-    Each step may cut: a cell that was a point has gathered many visits when states begin to differ.
-    """
-    return int(tree.nodes[0]) + 2 * steps
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Learning.  Compiled code counts references whenever it takes an array out of a tuple, so the arrays are borrowed.
-
-
 @inlined
-def share_of_random(replayer, taken):
-    """ε_t = max(ε, exp(-t / T)), the share of random actions after t samples."""
-    return max(replayer.epsilon, math.exp(-taken / replayer.decay))
+def share_of_random(how, taken):
+    """ε_t = max(ε, exp(-t / decay)), the share of random actions after t samples."""
+    return max(how.epsilon, math.exp(-taken / how.decay))
 
 
 @entry
-def choose_action(tree, memory, replayer, cell, rng):
-    """The place of the next action: a random one with probability ε_t, else the best of the cell."""
-    if rng.random() < share_of_random(replayer, memory.counts[TAKEN]):
-        return int(rng.random() * len(tree.actions))
-    return int(tree.best[cell])
+def decide(what, memory, how, rng):
+    """Return the place of the action to take in the newest state of the memory."""
+    at = memory.taken[0] % len(memory.reward)
+    what.place(memory.x, memory.codes_x, at)
+    if rng.random() < share_of_random(how, memory.taken[0]):
+        return int(rng.random() * len(what.actions))
+    return int(what.greedy(memory.x, memory.codes_x, at)[0])
 
 
 @entry
-def find_tiles(tiles, states, found):
-    """Write the tiles that hold each of many states."""
-    for i in range(len(states)):
-        active(tiles, states[i], found, i)
-
-
-@inlined
-def estimate(weights, numbers, at, q, cell, a):
-    """Q(x, a); there may be no tiles."""
-    if numbers.shape[1] == 0:
-        return q[cell, a]
-    return sum_of(weights, numbers, at, V) + sum_of(weights, numbers, at, U + a)
-
-
-@entry
-def remember(memory, tiles, x, a, reward, y, end, cell):
-    """Put a transition from a leaf into the memory; return its place there."""
-    at = memory.counts[TAKEN] % len(memory.reward)
-    memory.counts[TAKEN] += 1
-    for i in range(x.shape[1]):
-        memory.x[at, i], memory.y[at, i] = x[0, i], y[0, i]
+def keep(what, memory, a, reward, end):
+    """Complete the newest transition, whose states stand in the memory, and begin the next one where it ended."""
+    size = len(memory.reward)
+    at = memory.taken[0] % size
+    memory.taken[0] += 1
     memory.action[at], memory.reward[at], memory.end[at] = a, reward, end
-    memory.cell_x[at], memory.cell_y[at] = cell, 0
-    active(tiles, x[0], memory.tiles_x, at)
-    active(tiles, y[0], memory.tiles_y, at)
-    memory.rewards[0], memory.rewards[1] = min(memory.rewards[0], reward), max(memory.rewards[1], reward)
-    return at
+    memory.extremes[0], memory.extremes[1] = min(memory.extremes[0], reward), max(memory.extremes[1], reward)
+    what.place(memory.y, memory.codes_y, at)
+    what.visit(memory.x, memory.codes_x, at)
 
 
 @entry
-def count_visit(tree, replayer, x, cell, a):
-    """Count a visit to a leaf, which is cut when it has had enough of its own.
-
-    Cells inherit their visits.  By SPAQL's rule a cell of radius 2^-n has 4^n, and all of the space counts as seen.
-    """
-    tree.visits[cell, a] += 1
-    axes, visits, depth = 0, 0, tree.depth[cell]
-    for i in range(x.shape[1]):
-        tree.seen[0, i], tree.seen[1, i] = min(tree.seen[0, i], x[0, i]), max(tree.seen[1, i], x[0, i])
-        axes += tree.seen[1, i] > tree.seen[0, i]
-    for b in range(tree.visits.shape[1]):
-        visits += tree.visits[cell, b]
-    if visits < (4.0 ** (depth / axes) if replayer.visits == 0 else replayer.visits * (depth + 1)):
-        return
-    box = box_around(tree, x, 0)
-    across = widest(box, tree.seen)
-    if across >= 0:
-        cut(tree, cell, across, (box[0, across] + box[1, across]) / 2.0)
-
-
-@entry
-def learn(tree, memory, learner, replayer, rng):
+def learn(what, memory, how, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
-    size, taken = len(memory.reward), memory.counts[TAKEN]
+    what, memory = borrowed(what), borrowed(memory)
+    size, taken = len(memory.reward), memory.taken[0]
     newest, kept = (taken - 1) % size, min(taken, size)
-    child, axis, border, q, best = map_tree(tree)
-    visits, weights = borrowed(tree.visits), borrowed(memory.weights)
-    tiles_x, tiles_y = borrowed(memory.tiles_x), borrowed(memory.tiles_y)
-    x, y, cell_x, cell_y = borrowed(memory.x), borrowed(memory.y), borrowed(memory.cell_x), borrowed(memory.cell_y)
-    action, reward, end = borrowed(memory.action), borrowed(memory.reward), borrowed(memory.end)
-    gamma = replayer.gamma
-    lowest, highest = replayer.reach * memory.rewards[0], replayer.reach * memory.rewards[1]
-    for n in range(replayer.replays + 1):
+    lowest, highest = how.reach * memory.extremes[0], how.reach * memory.extremes[1]
+    for n in range(how.replays + 1):
         at = newest if n == 0 else int(rng.random() * kept)
-        cell = leaf_below(child, axis, border, cell_x[at], x, at)
-        cell_x[at] = cell
-        last, total, discount = at, reward[at], gamma
-        for _ in range(1, replayer.steps):
-            if last == newest or end[last] != GOES_ON:
-                break
+        last, target, discount = at, memory.reward[at], how.gamma
+        best, q = what.greedy(memory.y, memory.codes_y, last)
+        for _ in range(1, how.steps):
             following = last + 1 if last + 1 < size else 0
-            there = leaf_below(child, axis, border, cell_x[following], x, following)
-            cell_x[following] = there
-            if action[following] != best[there]:
+            if last == newest or memory.end[last] != GOES_ON or memory.action[following] != best:
                 break
             last = following
-            total += discount * reward[last]
-            discount *= gamma
-        if end[last] != TERMINAL or not replayer.terminal:
-            there = leaf_below(child, axis, border, cell_y[last], y, last)
-            cell_y[last] = there
-            value = estimate(weights, tiles_y, last, q, there, best[there])
-            total += discount * min(highest, max(lowest, value))
-        a = action[at]
-        alpha = replayer.alpha
-        if alpha == 0.0:
-            alpha = (learner.H + 1.0) / (learner.H + visits[cell, a])
-        delta = total - estimate(weights, tiles_x, at, q, cell, a)
-        tilings = tiles_x.shape[1]
-        if tilings == 0:
-            q[cell, a] += alpha * delta
-        else:
-            for i in range(tilings):
-                weights[tiles_x[at, i], V] += alpha / tilings * delta
-                weights[tiles_x[at, i], U + a] += replayer.beta * alpha / tilings * delta
-            for b in range(q.shape[1]):
-                q[cell, b] += alpha * (sum_of(weights, tiles_x, at, U + b) - q[cell, b])
-        best[cell] = first_best(q, cell)
-
-
-@inlined
-def map_tree(tree):
-    """The arrays that lead to a cell and to its best action."""
-    return borrowed(tree.child), borrowed(tree.axis), borrowed(tree.border), borrowed(tree.q), borrowed(tree.best)
+            target += discount * memory.reward[last]
+            discount *= how.gamma
+            best, q = what.greedy(memory.y, memory.codes_y, last)
+        if memory.end[last] != TERMINAL:
+            target += discount * min(highest, max(lowest, q))
+        what.learn(memory.x, memory.codes_x, at, memory.action[at], target)
 
 
 @either
-def train(world, state, start, tree, learner, replayer, memory, rng, x, y, action):
+def train(world, state, start, run, rng, action):
     """Play one episode, and learn after each of its steps; return the sum of rewards and the number of steps."""
+    what, memory, how = run.what, run.memory, run.how
+    size = len(memory.reward)
     total = 0.0
     h = 0
     end = GOES_ON
-    reset(world, state, start, x[0])
+    reset(world, state, start, memory.x[memory.taken[0] % size])
     while end == GOES_ON:
-        cell = leaf_below(tree.child, tree.axis, tree.border, 0, x, 0)
-        a = choose_action(tree, memory, replayer, cell, rng)
-        action[:] = tree.actions[a]
-        reward, over = step(world, state, action, y[0])
+        at = memory.taken[0] % size
+        a = decide(what, memory, how, rng)
+        action[:] = what.actions[a]
+        reward, over = step(world, state, action, memory.y[at])
         total += reward
         h += 1
         if over == ENDED:
             end = TERMINAL
-        elif over or h == learner.limit or memory.counts[TAKEN] + 1 == memory.counts[STOP]:
+        elif over or h == how.limit or memory.taken[0] + 1 == run.stop:
             end = CUT_OFF
-        remember(memory, replayer.tiles, x, a, reward, y, end, cell)
-        count_visit(tree, replayer, x, cell, a)
-        learn(tree, memory, learner, replayer, rng)
-        x, y = y, x
+        keep(what, memory, a, reward, end)
+        learn(what, memory, how, rng)
+        if end == GOES_ON:
+            memory.x[memory.taken[0] % size] = memory.y[at]
+    return total, h
+
+
+@entry
+def best_action(what, x, codes):
+    """Return the place of the best action in the first of some states."""
+    what.place(x, codes, 0)
+    return int(what.greedy(x, codes, 0)[0])
+
+
+@either
+def follow(world, state, start, what, limit, x, codes, action):
+    """Play one episode with the greedy policy; return the sum of rewards and the number of steps."""
+    total = 0.0
+    h = 0
+    over = False
+    reset(world, state, start, x[0])
+    while h < limit and not over:
+        action[:] = what.actions[best_action(what, x, codes)]
+        reward, ended = step(world, state, action, x[0])
+        total += reward
+        h += 1
+        over = ended != 0
     return total, h
 
 
@@ -278,64 +286,32 @@ def advance(world, starts, N, run, rng):
 
     The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
     """
-    learner, replayer, tree, memory, status = run.learner, run.replayer, run.tree, run.memory, run.status
-    dimensions = tree.seen.shape[1]
-    state, action = room(world), np.empty(tree.actions.shape[1])
-    x, y = np.empty((1, dimensions)), np.empty((1, dimensions))
+    what, memory, how, status = run.what, run.memory, run.how, run.status
+    state, action = room(world), np.empty(what.actions.shape[1])
+    x, codes = np.empty((1, memory.x.shape[1])), np.empty((1, what.width), np.int32)
     for i in range(len(starts)):
         if status["episode"][0] == 0:
-            status["tau"][0] = share_of_random(replayer, memory.counts[TAKEN])
-            total, steps = train(world, state, starts[i], tree, learner, replayer, memory, rng, x, y, action)
+            status["tau"][0] = share_of_random(how, memory.taken[0])
+            total, steps = train(world, state, starts[i], run, rng, action)
             status["steps"][0] = steps
             if N == 0:
                 status["total"][0] = total
         else:
-            total, steps = follow(world, state, starts[i], tree, learner, x, action)
+            total, steps = follow(world, state, starts[i], what, how.limit, x, codes, action)
             status["total"][0] += total
             status["evaluation_steps"][0] += steps
         status["episode"][0] += 1
         if status["episode"][0] > N:
-            write_row(tree, max(1, N), status, run.history)
-
-
-@either
-def follow(world, state, start, tree, learner, x, action):
-    """Play one episode with the greedy policy; return the sum of rewards and the number of steps."""
-    total = 0.0
-    h = 0
-    over = False
-    reset(world, state, start, x[0])
-    while h < learner.limit and not over:
-        action[:] = tree.actions[tree.best[leaf_below(tree.child, tree.axis, tree.border, 0, x, 0)]]
-        reward, ended = step(world, state, action, x[0])
-        total += reward
-        h += 1
-        over = ended != 0
-    return total, h
-
-
-@either
-def follow_all(world, starts, tree, learner, central, rng, rewards, steps):
-    """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
-    state, x, action = room(world), np.empty((1, tree.seen.shape[1])), np.empty(tree.actions.shape[1])
-    for i in range(len(starts)):
-        rewards[i], steps[i] = follow(world, state, starts[i], tree, learner, x, action)
+            write_row(what.arms(), max(1, N), status, run.history)
 
 
 @entry
-def act(tree, points, actions):
-    """Write the greedy policy's action at each of many points of the standard space."""
-    for i in range(len(points)):
-        actions[i] = tree.actions[tree.best[leaf_below(tree.child, tree.axis, tree.border, 0, points, i)]]
-
-
-@entry
-def write_row(tree, episodes, statuses, history):
+def write_row(arms, episodes, statuses, history):
     """End an iteration: write what it gave to the history."""
     status = statuses[0]
     row = history[status.iteration]
     row.rewards = row.evaluations = status.best = status.total / episodes
-    row.arms = row.trainee_arms = (tree.nodes[0] + 1) // 2 * len(tree.actions)
+    row.arms = row.trainee_arms = arms
     row.tau = status.tau
     row.steps = status.steps
     row.evaluation_steps = status.evaluation_steps
@@ -343,3 +319,131 @@ def write_row(tree, episodes, statuses, history):
     status.iteration += 1
     status.episode = 0
     status.total = 0.0
+
+
+@either
+def follow_all(world, starts, what, learner, central, rng, rewards, steps):
+    """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
+    state, action = room(world), np.empty(what.actions.shape[1])
+    x, codes = np.empty((1, len(world.space.centre))), np.empty((1, what.width), np.int32)
+    for i in range(len(starts)):
+        rewards[i], steps[i] = follow(world, state, starts[i], what, learner.limit, x, codes, action)
+
+
+@entry
+def act(what, points, actions):
+    """Write the best action at each of many points of the standard space."""
+    codes = np.empty((1, what.width), np.int32)
+    for i in range(len(points)):
+        actions[i] = what.actions[best_action(what, points[i : i + 1], codes)]
+
+
+@entry
+def place_all(what, memory, kept):
+    """Write the numbers of all states in the memory, after it has been read from a file."""
+    for i in range(kept):
+        what.place(memory.x, memory.codes_x, i)
+        what.place(memory.y, memory.codes_y, i)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The agent
+
+
+class ReplayAgent(Agent):
+    """What TileQ and SPAQL-R share as agents."""
+
+    follows_rules = False
+    _evaluations = 0
+    _counts_samples = True
+    _memory_size = MEMORY
+    _memory: Memory
+    _rollouts = staticmethod(follow_all)
+
+    def __init__(self, env: str | gym.Env, own: dict[str, Any], **shared: Any):
+        if "rules" in shared:
+            raise TypeError(no_parameter(type(self), "rules", shared["rules"]))
+        defaults = {"slopes": 1.0, "initial": 0.0, "discount": 0.995}
+        given = {name: value for name, value in shared.items() if value is not None}
+        super().__init__(env, own, **shared | defaults | given)
+        self._check_circles()
+        given, gamma = self.parameters, self.parameters["discount"]
+        self._how = Replay(
+            gamma=gamma,
+            reach=1.0 / (1.0 - gamma) if gamma < 1.0 else float(given["horizon"]),
+            limit=self._learner.limit,
+            **{name: given[name] for name in ("epsilon", "decay", "replays", "steps")},
+        )
+        self._trainee = self._best = self._representation()
+        room = min(ROOM, self._memory_size)
+        self._memory = new_memory(room, len(self._space.centre), self._best.width)
+
+    def _representation(self) -> Any:
+        """Return the representation with which the agent begins."""
+        raise NotImplementedError
+
+    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters, or say what is wrong with them."""
+        checked = own | {
+            "alpha": check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
+            "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
+            "decay": check_number("decay", own["decay"], above=0.0),
+            "replays": check_integer("replays", own["replays"], at_least=0),
+            "steps": check_integer("steps", own["steps"]),
+            "actions": check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS),
+            "angles": pairs_of(self._space),
+        }
+        work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
+        if work > MOST_WORK:
+            raise ValueError(
+                f"horizon × (replays + 1) × steps must be at most {MOST_WORK:,}, not {work:,}: an episode would take "
+                "minutes in which nothing can interrupt it"
+            )
+        return checked
+
+    def _check_circles(self) -> None:
+        """Say if angles are none in the first states of a compiled system; an interpreted one looks at every state."""
+        if isinstance(self._world, CompiledWorld) and self.parameters["angles"]:
+            for start in self._world.draw(np.random.default_rng(0), 10):
+                check_circles(self.parameters["angles"], self._world.first_observation(start))
+
+    def _choices(self) -> np.ndarray:
+        """Return the actions to choose from, in the standard space, one row per action."""
+        if self._learner.discrete:
+            return np.arange(float(self._space.actions)).reshape(-1, 1)
+        count, dimensions = self.parameters["actions"], len(self._space.action_half)
+        if count**dimensions > MOST_ACTIONS:
+            raise ValueError(
+                f"{count} values of each of {dimensions} dimensions make {count**dimensions:,} actions; "
+                f"expected at most {MOST_ACTIONS:,}: give fewer `actions`"
+            )
+        return np.array(list(itertools.product(np.linspace(-1.0, 1.0, count), repeat=dimensions)))
+
+    def _advance(self, starts: Any, N: int) -> None:
+        steps = len(starts) * self._learner.limit
+        self._memory = with_room(self._memory, int(self._memory.taken[0]) + steps, self._memory_size)
+        self._trainee = self._best = self._best.with_room(steps)
+        stop = FOREVER if self._last_sample is None else self._last_sample
+        run = Run(self._best, self._memory, self._how, stop, self._status, self._history)
+        self._world.call(advance, starts, N, run, self._rng)
+
+    def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
+        act(self._kept(), points, actions)
+
+    def _crowded(self) -> bool:
+        seen = self._memory.x[: self._memory.taken[0]]
+        cells = np.floor((seen + 1.0) * 2.0 ** (CROWDED - 1)).clip(0, 2**CROWDED - 1).astype(np.uint64)
+        numbers = cells @ (2 ** (CROWDED * np.arange(cells.shape[1], dtype=np.uint64)))  # rows take long to sort
+        return bool(np.unique(numbers, return_counts=True)[1].max() >= 0.99 * len(seen))
+
+    @property
+    def arms(self) -> int:
+        """The number of estimates."""
+        return self._best.arms()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
+        """Return a saved agent, as the other algorithms do; what it knows of remembered states is found again."""
+        agent = super().load(path, env)
+        place_all(agent._best, agent._memory, min(int(agent._memory.taken[0]), len(agent._memory.reward)))
+        return agent

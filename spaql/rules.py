@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R = range(5)
+RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R, TILE_Q = range(6)
 LEARNED, VISITS, FIXED = range(3)  # where estimates come from
 
 

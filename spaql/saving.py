@@ -11,22 +11,20 @@ import numpy as np
 
 from spaql import archive
 from spaql.archive import check_array
-from spaql.bisection import ROWS, Bisection
 from spaql.checks import check_integer, shown
-from spaql.memory import with_room
 from spaql.partition import ARMS, NONE, Partition, copy, split
-from spaql.replay import GOES_ON, KEPT, TAKEN, TERMINAL, Memory
-from spaql.rules import HISTORY, SPAQL_R, STATUS, Learner, evaluates_first, keeps_best
+from spaql.rules import HISTORY, SPAQL_R, STATUS, TILE_Q, Learner, evaluates_first, keeps_best
 from spaql.state import State
 
 FORMAT, VERSION = "saved agent", 1
-FORMER = ("least", "most", "slope", "low", "high")  # of partitions of the SPAQL-R before this one
+CELLS = ("child", "axis", "border", "q", "best", "visits", "seen", "nodes")  # of SPAQL-R
+FORMER = ("least", "most", "slope", "low", "high", "depth")  # of those before this one
 RNG = np.random.default_rng(0)  # split() asks for one; without random ties it draws nothing
 STORED = Partition._fields[:-1]  # of a partition; the axes are the environment's
 ARRAYS = {
-    *("status", "history", "memory_taken", "memory_rewards", "memory_weights"),
-    *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *ROWS, "seen", *FORMER)),
-    *(f"memory_{name}" for name in KEPT),
+    *("status", "history", "trainee_weights", "memory_taken", "memory_extremes", "memory_rewards", "memory_weights"),
+    *(f"{name}_{field}" for name in ("trainee", "best") for field in (*STORED, *CELLS, *FORMER)),
+    *(f"memory_{name}" for name in ("x", "y", "action", "reward", "end")),
 }
 HEADER = {"algorithm", "env_id", "parameters", "rules", "seed", "env_seed", "streams"}
 MOST_VISITS = 2**53  # of a ball: beyond, numbers are not exact, and more than any learning gives
@@ -40,7 +38,7 @@ def write(path: str | os.PathLike, header: dict, state: State, learner: Learner)
     for name, partition in partitions.items():
         arrays |= partition_arrays(partition, name)
     if state.memory is not None:
-        arrays |= memory_arrays(state.memory)
+        arrays |= state.memory.arrays()
     archive.write(Path(path), header, arrays)
 
 
@@ -52,17 +50,17 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     found = str(header["algorithm"])[:40]
     if found != algorithm:
         raise ValueError(f"{path} holds an agent of class {found}, not {algorithm}: load it with {found}.load")
-    before = arrays.keys() & {"trainee_balls", "trainee_least", "trainee_slope"}
-    if algorithm == "SPAQLR" and (before or arrays.get("memory_weights", np.empty((0, 0))).ndim == 1):
-        raise ValueError(f"{path} holds an agent of an earlier SPAQL-R, which learned something else: "
-                         "train it again, SPAQLR(...).learn(samples=...), and save it")  # fmt: skip
+    if algorithm == "SPAQLR" and "trainee_nodes" not in arrays:
+        raise ValueError(f"{path} holds an agent of an earlier SPAQL-R, which learned something else: train it again, "
+                         "TileQ(...).learn(samples=...) for what it earned, or SPAQLR(...), and save it")  # fmt: skip
     return header, arrays
 
 
-def partition_arrays(partition: Partition | Bisection, name: str) -> dict[str, np.ndarray]:
+def partition_arrays(partition: Any, name: str) -> dict[str, np.ndarray]:
     """Return what a file keeps of a partition."""
-    fields = (*ROWS, "seen") if isinstance(partition, Bisection) else STORED
-    return {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in fields}
+    if not isinstance(partition, Partition):
+        return partition.arrays(name)
+    return {f"{name}_{field}": np.asarray(getattr(partition, field)) for field in STORED}
 
 
 def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int) -> State:
@@ -75,10 +73,10 @@ def unpack(header: dict, arrays: dict, new: State, learner: Learner, memory: int
     status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
     check_status(status, history, learner)
     played = check_integer("played", header.get("played", 0), at_least=-1)  # older files have none
-    arms = best.q.size - best.nodes[0] // 2 * len(best.actions) if isinstance(best, Bisection) else best.counts[ARMS]
+    arms = best.counts[ARMS] if isinstance(best, Partition) else best.arms()
     check_history(history, status, int(arms), learner, again=played != 0)
-    remembered = None if new.memory is None else read_memory(arrays, new.memory, memory, len(new.best.actions))
-    if remembered is not None and remembered.counts[TAKEN] != history["steps"].sum():
+    remembered = None if new.memory is None else new.memory.restored(arrays, memory, len(new.best.actions))
+    if remembered is not None and remembered.taken[0] != history["steps"].sum():
         raise ValueError("its memory and its history have taken different numbers of samples")
     return State(trainee, best, status, history, header["streams"], played, remembered)
 
@@ -96,42 +94,6 @@ def errors_of(path: str | os.PathLike, env_id: Any) -> Iterator[None]:
         raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
 
 
-def memory_arrays(memory: Memory) -> dict[str, np.ndarray]:
-    """Return what a file keeps of a memory."""
-    kept = min(int(memory.counts[TAKEN]), len(memory.reward))
-    arrays = {f"memory_{name}": getattr(memory, name)[:kept] for name in KEPT}
-    return arrays | {"memory_taken": memory.counts[[TAKEN]], "memory_rewards": memory.rewards,
-                     "memory_weights": memory.weights}  # fmt: skip
-
-
-def read_memory(arrays: dict, memory: Memory, size: int, actions: int) -> Memory:
-    """Return an empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
-    taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
-    kept = min(taken, size)
-    if kept != len(arrays["memory_reward"]):
-        raise ValueError("its memory is not as long as it says")
-    memory = with_room(memory, kept, size)
-    for name in KEPT:
-        into = getattr(memory, name)
-        read = check_array(arrays, f"memory_{name}", into.dtype, kept)
-        if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
-            raise ValueError(f"its memory has a wrong {name}")
-        into[:kept] = read
-    inside = all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y))
-    known = np.all((memory.action >= 0) & (memory.action < actions))
-    rewards = check_array(arrays, "memory_rewards", float, 2)
-    met = memory.reward.min(initial=0.0), memory.reward.max(initial=0.0)
-    forgot = taken > kept  # whatever rewards there were before
-    known &= bool(np.isfinite(rewards).all() and rewards[0] <= met[0] and met[1] <= rewards[1])
-    known &= forgot or tuple(rewards) == met
-    weights = check_array(arrays, "memory_weights", float, len(memory.weights))
-    known &= weights.shape == memory.weights.shape and bool(np.isfinite(weights).all())
-    if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
-        raise ValueError("its memory holds what no learning gives")
-    memory.counts[TAKEN], memory.rewards[:], memory.weights[:] = taken, rewards, weights
-    return memory
-
-
 def check_env_id(env_id: Any, path: str | os.PathLike) -> str:
     """Return the id of a file's environment, if making it runs nothing but what this process has registered."""
     if env_id is None:
@@ -144,40 +106,6 @@ def check_env_id(env_id: Any, path: str | os.PathLike) -> str:
     return env_id
 
 
-def read_tree(arrays: dict, name: str, like: Bisection) -> Bisection:
-    """Return a tree of cells of a saved agent, checked: compiled code follows its indices without looking."""
-    nodes = len(arrays[f"{name}_child"])
-    found = {}
-    for field in ROWS:
-        expected = getattr(like, field)
-        found[field] = check_array(arrays, f"{name}_{field}", expected.dtype, nodes)
-        if found[field].shape[1:] != expected.shape[1:]:
-            raise ValueError(f"its {name} partition belongs to another environment")
-    seen = check_array(arrays, f"{name}_seen", like.seen.dtype, len(like.seen))
-    if seen.shape != like.seen.shape:
-        raise ValueError(f"its {name} partition belongs to another environment")
-    tree = Bisection(**found, nodes=np.array([nodes]), seen=seen, actions=like.actions)
-    cells = np.flatnonzero(tree.child != NONE)
-    children = tree.child[cells]
-    # Each cut has added two nodes, after those that were there.
-    whole = np.array_equal(np.sort(children), np.arange(1, nodes, 2)) and nodes % 2 == 1
-    axes = np.all((tree.axis >= 0) & (tree.axis < seen.shape[1]))
-    whole = whole and bool(np.all(children > cells) and axes and tree.depth[0] == 0)
-    for half in (children, children + 1) if whole else ():
-        whole = whole and np.array_equal(tree.depth[half], tree.depth[cells] + 1)
-    if not whole:
-        raise ValueError(f"its {name} partition does not hold together")
-    sound = np.isfinite(tree.q).all() and np.all(np.abs(tree.border) <= 1.0)
-    sound = sound and np.all((tree.visits >= 0) & (tree.visits <= MOST_VISITS))
-    none = np.array_equal(seen, like.seen) and nodes == 1
-    sound = sound and bool(none or np.all((seen[0] >= -1.0) & (seen[0] <= seen[1]) & (seen[1] <= 1.0)))
-    if not sound:
-        raise ValueError(f"its {name} partition has estimates, visits or boxes that no learning gives")
-    if not np.array_equal(tree.q.argmax(axis=1), tree.best):  # the first of equals
-        raise ValueError(f"its {name} partition does not know its best actions")
-    return tree
-
-
 def read_partition(arrays: dict, name: str, like: Any, discrete: bool) -> Any:
     """Return a partition of a saved agent, checked: compiled code follows its indices without looking.
 
@@ -185,8 +113,8 @@ def read_partition(arrays: dict, name: str, like: Any, discrete: bool) -> Any:
     splits are found and made again: what comes out must be what was read, down to every index and bound.  The
     estimates, ranks and visits may be any numbers that learning can give.
     """
-    if isinstance(like, Bisection):
-        return read_tree(arrays, name, like)
+    if not isinstance(like, Partition):
+        return like.restored(arrays, name)
     read = Partition(
         balls=check_array(arrays, f"{name}_balls", like.balls.dtype),
         low=check_array(arrays, f"{name}_low", like.low.dtype),
@@ -296,9 +224,9 @@ def check_status(status: np.ndarray, history: np.ndarray, learner: Learner) -> N
     for name in ("total", "best"):
         if not np.isfinite(row[name]):
             raise ValueError(f"its status has {name} = {row[name]}")
-    # A temperature may grow beyond all numbers: then every ball is as likely as the others.  What SPAQL-R has in its
-    # place, a share of random actions, may have become zero.
-    cold = row["tau"] == 0 and learner.algorithm == SPAQL_R
+    # A temperature may grow beyond all numbers: then every ball is as likely as the others.  What TileQ and SPAQL-R
+    # have in its place, a share of random actions, may have become zero.
+    cold = row["tau"] == 0 and learner.algorithm in (SPAQL_R, TILE_Q)
     if not (row["tau"] > 0 or cold) or not row["u"] > 0:
         raise ValueError(f"its status has tau = {row['tau']} and u = {row['u']}")
     if min(row["steps"], row["evaluation_steps"], row["seen"]) < 0:

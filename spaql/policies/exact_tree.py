@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.bisection import Bisection
 from spaql.partition import NONE
 from spaql.policies.tree import LEAF
 from spaql.spaces import Space, scaled
+from spaql.spaqlr import CellTree
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
@@ -72,7 +72,7 @@ def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Ha
     return lay_out(space, {n: node for node, n in numbered.numbers.items()}, root)
 
 
-def make_bisected(space: Space, cells: Bisection, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+def make_bisected(space: Space, cells: CellTree, labels: Sequence[Hashable]) -> tuple[Branches, list]:
     """Return the same of a tree of cells: its own questions, but for those whose answers make no difference."""
     numbered = Numbered()
     node_of: dict[int, int] = {}

@@ -11,7 +11,6 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.bisection import Bisection, leaf_below
 from spaql.checks import load
 from spaql.compiling import entry
 from spaql.partition import NONE, Partition, locate
@@ -20,6 +19,7 @@ from spaql.policies.export import signed
 from spaql.policies.simplify import Simplified, simplify
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
 from spaql.spaces import Space, standardise
+from spaql.spaqlr import CellTree, leaf_below
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,12 +218,14 @@ class Policy:
 class TreePolicy(Policy):
     """The greedy policy of SPAQL-R: its cells are the leaves of a binary tree, and each has one action."""
 
-    def _take(self, partition: Bisection) -> None:
+    def _take(self, partition: CellTree) -> None:
         every = np.arange(len(partition.child))
-        self._tree, self._best, self._depth = partition, every, partition.depth
+        self._tree, self._best, self._depth = partition, every, np.zeros(len(every), int)
+        for cell in np.flatnonzero(partition.child != NONE):  # a cell comes before its halves
+            self._depth[partition.child[cell] : partition.child[cell] + 2] = self._depth[cell] + 1
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
-        self._q, self._visits = partition.q[every, partition.best], partition.visits[every, partition.best]
+        self._q, self._visits = partition.q[every, partition.best], partition.visits
 
     def cells(self) -> "Cells":
         """Return the leaf cells of the state space, each with the place of its action, not joined."""
@@ -247,6 +249,13 @@ class TreePolicy(Policy):
 
     def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
         return make_bisected(self._space, self._tree, labels)
+
+
+class ValuePolicy:  # a stub: the whole class is written elsewhere
+    """The greedy policy of values: `values(points)` gives Q of each action at points of the standard space."""
+
+    def __init__(self, values: Any, actions: np.ndarray, space: Space, env: gym.Env, horizon: int):
+        self.values, self.actions, self.env = values, actions, env
 
 
 class Policies:

@@ -29,6 +29,7 @@ class InterpretedWorld:
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
         self.advice = advice or Advice(unlimited=False, quiet=False)
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
+        self.begun: list[FLOATS] | None = None  # where the first observation of each episode is noted, if it is
         reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
         self.angles = pairs_of(space)
@@ -70,6 +71,8 @@ class InterpretedWorld:
         observation, _ = self.env.reset(seed=self.seed)
         self.seed = None  # one seed at the start, then the environment's own stream goes on
         self.generator = getattr(inner, "_np_random", None)
+        if self.begun is not None:
+            self.begun.append(np.array(observation))
         self._observe(observation, x, mapped=not self.raw_first)
 
     def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, int]:

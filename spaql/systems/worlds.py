@@ -226,6 +226,13 @@ class CompiledWorld:
         """Draw starts with a generator of the caller's."""
         return self.system.draw_starts(self.model.constants, rng, episodes)
 
+    def first_observation(self, start: np.ndarray) -> np.ndarray:
+        """Return the first observation of an episode."""
+        constants, state, observation = self.model.constants, self.model.room(), np.empty(len(self.model.space.centre))
+        begin(constants, start, state)
+        observe(constants, state, observation)
+        return observation
+
     @property
     def stream(self) -> Any:
         """The state of the random stream."""

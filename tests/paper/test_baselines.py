@@ -15,7 +15,7 @@ from spaql.paper.baselines.tiles import greedy, places_of
 from spaql.paper.runs.algorithms import SAME
 from spaql.spaces import Space
 from spaql.systems import ENDED, make_env
-from spaql.tiles import Tiles, active, count_of, sum_of
+from spaql.tileq import Tiles, active, count_of, sum_of
 
 
 class Chain:

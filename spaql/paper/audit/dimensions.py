@@ -18,7 +18,7 @@ from spaql.paper.runs.dummies import DUMMIES
 from spaql.paper.runs.job import Job
 from spaql.paper.runs.network_settings import SB3_SAMPLES
 from spaql.paper.runs.repaired_settings import CHECKPOINT
-from spaql.tiles import Tiles, count_of
+from spaql.tileq import Tiles, count_of
 
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
 ANGLE_AND_SPEED = 2  # the dimensions without dummies

@@ -1,0 +1,270 @@
+"""SPAQL-R: SPAQL, repaired.  One partition of the states, refined where the visits are, and the right target.
+
+As SPAQL it learns on one partition that it refines itself, and its policy is that partition: a decision tree.  What is
+different:
+
+- values are discounted, and a terminal state is worth nothing: an action is worth what comes after it;
+- there is one agent, never reset and never selected by its rollouts;
+- every step is learned from many times, and a target follows its episode for several steps (see `spaql.replay`);
+- the learning rate is constant, so that an estimate can follow its targets, which change as the policy does;
+- the actions are a fixed set, by default the ends of their range, so that only states are divided;
+- a cell is halved across one axis, not across all of them at once, and an angle is seen instead of its cosine and sine.
+
+A *cell* c is a box of the standard space, and has an estimate Q(c, a) for each action: that of all its states.  Learning
+moves it towards a target G,
+
+    Q(c, a) ← Q(c, a) + α (G - Q(c, a)).
+
+A cell that has had `visits` visits is halved across the axis along which it is widest, as a share of all states seen
+so far; what no state has reached yet is no part of its width.  Both halves inherit its estimates.
+"""
+
+from typing import Any, NamedTuple, Unpack
+
+import gymnasium as gym
+import numpy as np
+
+from spaql import rules
+from spaql.archive import check_array
+from spaql.checks import check_integer
+from spaql.compiling import entry, inlined
+from spaql.parameters import Shared
+from spaql.partition import NONE
+from spaql.replay import ReplayAgent
+
+NARROWEST = 2.0**-20  # a cell must be wider than this share of all states seen for it to be cut
+
+
+class SPAQLR(ReplayAgent):
+    """SPAQL, repaired: its policy is its partition of the states, a decision tree.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, bounds
+        As for `AQL`.
+    slopes, discount, initial, epsilon, decay, replays, steps, actions, angles
+        As for `TileQ`.
+    alpha
+        α, the learning rate.
+    visits
+        Of a cell until it is halved.
+
+    Examples
+    --------
+    >>> agent = SPAQLR("Pendulum-v1", seed=0).learn(samples=40_000)
+    >>> agent.policy.tree()
+    """
+
+    algorithm = rules.SPAQL_R
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        *,
+        alpha: float = 0.2,
+        epsilon: float = 0.1,
+        decay: float = 2000.0,
+        replays: int = 16,
+        visits: int = 10,
+        steps: int = 50,
+        actions: int = 2,
+        angles: Any = None,
+        **shared: Unpack[Shared],
+    ):
+        own = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays, "visits": visits}
+        super().__init__(env, own | {"steps": steps, "actions": actions, "angles": angles}, **shared)
+
+    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
+        return super()._check_own(own) | {"visits": check_integer("visits", own["visits"])}
+
+    def _representation(self) -> "CellTree":
+        given = self.parameters
+        return one_cell(len(self._space.centre), self._choices(), given["initial"], given["alpha"], given["visits"])
+
+    @property
+    def policy(self) -> Any:
+        """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
+        from spaql.policies.policy import TreePolicy
+
+        return TreePolicy(self._kept().trimmed(), self._space, self.env, self._learner.H)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The representation: a binary tree in flat arrays, whose leaves are the cells.  Functions take the arrays and the
+# number of a row: compiled code counts references to whatever it takes out of a tuple or an array.
+
+
+class CellTree(NamedTuple):
+    """A tree of cells, in which node 0 is the root and both halves of a cell stand side by side.
+
+    The arrays have spare room; `nodes` says how many rows are in use.  The number by which a state is found again is
+    that of a node that holds it: its cell, or one that has been halved since.
+    """
+
+    child: np.ndarray  # the lower half of a cell, which the upper one follows; NONE for a leaf
+    axis: np.ndarray  # across which a cell was halved
+    border: np.ndarray  # where: a state on it belongs to the upper half
+    q: np.ndarray  # Q(c, a), one row per node
+    best: np.ndarray  # argmax_a Q(c, a), the first of equals
+    visits: np.ndarray  # since the cell was made
+    nodes: np.ndarray  # one number
+    seen: np.ndarray  # corners of the box of all states seen so far
+    actions: np.ndarray  # to choose from, in the standard space, one row per action
+    alpha: float  # α
+    most: int  # visits of a cell until it is halved
+    width: int = 1  # numbers by which a state is found again
+
+    ROWS = ("child", "axis", "border", "q", "best", "visits")  # the arrays that have a row for each node
+
+    def place(self, states, codes, row):
+        """Begin at the root."""
+        codes[row, 0] = 0
+
+    def greedy(self, states, codes, row):
+        """Return the place of the best action, the first of equals, and its Q."""
+        cell = cell_of(self.child, self.axis, self.border, states, codes, row)
+        best = self.best[cell]
+        return best, self.q[cell, best]
+
+    def visit(self, states, codes, row):
+        """Count a visit to a cell, and halve it when it has had enough."""
+        cell = cell_of(self.child, self.axis, self.border, states, codes, row)
+        self.visits[cell] += 1
+        for i in range(states.shape[1]):
+            z = states[row, i]
+            self.seen[0, i], self.seen[1, i] = min(self.seen[0, i], z), max(self.seen[1, i], z)
+        if self.visits[cell] >= self.most:
+            halve(self, cell, states, row)
+
+    def learn(self, states, codes, row, action, target):
+        """Move Q(c, a) towards a target."""
+        cell = cell_of(self.child, self.axis, self.border, states, codes, row)
+        self.q[cell, action] += self.alpha * (target - self.q[cell, action])
+        self.best[cell] = first_best(self.q, cell)
+
+    def arms(self):
+        """Return the number of estimates: one for each cell and action."""
+        return (self.nodes[0] + 1) // 2 * len(self.actions)
+
+    # Python alone calls these.
+
+    def estimates(self) -> np.ndarray:
+        """Return the estimates of all nodes."""
+        return self.q[: self.nodes[0]]
+
+    def resized(self, rows: int) -> "CellTree":
+        """Return a copy with room for so many nodes."""
+        used, like = int(self.nodes[0]), self._asdict()
+        larger = {name: np.zeros((rows, *like[name].shape[1:]), like[name].dtype) for name in self.ROWS}
+        for name, array in larger.items():
+            array[:used] = like[name][:used]
+        return self._replace(**larger, nodes=self.nodes.copy(), seen=self.seen.copy())
+
+    def trimmed(self) -> "CellTree":
+        """Return a copy without spare room."""
+        return self.resized(int(self.nodes[0]))
+
+    def with_room(self, steps: int) -> "CellTree":
+        """Return a tree with room for what so many steps add: each may halve a cell."""
+        wanted = int(self.nodes[0]) + 2 * steps
+        return self if len(self.child) >= wanted else self.resized(wanted + len(self.child))
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        kept = self.trimmed()._asdict()
+        return {f"{name}_{field}": kept[field] for field in (*self.ROWS, "seen", "nodes")}
+
+    def restored(self, arrays: dict[str, np.ndarray], name: str) -> "CellTree":
+        """Return the tree of a file, checked: compiled code follows its indices without looking."""
+        nodes, found = len(arrays[f"{name}_child"]), {}
+        for field in (*self.ROWS, "seen"):
+            like = getattr(self, field)
+            found[field] = check_array(arrays, f"{name}_{field}", like.dtype, 2 if field == "seen" else nodes)
+            if found[field].shape[1:] != like.shape[1:]:
+                raise ValueError(f"its {name} partition belongs to another environment")
+        tree = self._replace(**found, nodes=np.array([nodes]))
+        halved = np.flatnonzero(tree.child != NONE)
+        halves = tree.child[halved]
+        sound = (
+            np.array_equal(np.sort(halves), np.arange(1, nodes, 2)) and nodes % 2 == 1,  # each has added two nodes
+            np.all(halves > halved),
+            np.all((tree.axis >= 0) & (tree.axis < tree.seen.shape[1])),
+            np.all(np.abs(tree.border) <= 1.0) and np.all((tree.visits >= 0) & (tree.visits <= 2**53)),
+            np.isfinite(tree.q).all() and np.array_equal(tree.q.argmax(axis=1), tree.best),  # the first of equals
+            np.array_equal(tree.seen, self.seen) or np.all((np.abs(tree.seen) <= 1.0) & (tree.seen[0] <= tree.seen[1])),
+        )
+        if not all(sound):
+            raise ValueError(f"its {name} partition holds what no learning gives")
+        return tree
+
+
+def one_cell(dimensions: int, actions: np.ndarray, q: float, alpha: float, visits: int) -> CellTree:
+    """Return a tree of one cell with the estimate `q` for each action."""
+    nothing = np.stack((np.full(dimensions, np.inf), np.full(dimensions, -np.inf)))
+    child, zeros = np.full(1, NONE, np.int32), np.zeros((2, 1), np.int32)
+    estimates, counts = np.full((1, len(actions)), float(q)), (np.zeros(1, np.int64), np.ones(1, np.int64))
+    return CellTree(child, zeros[0], np.zeros(1), estimates, zeros[1], *counts, nothing, actions, alpha, visits)
+
+
+@inlined
+def leaf_below(child, axis, border, node, states, row):
+    """The leaf that holds a state, looked for below a node that holds it."""
+    below = child[node]
+    while below > NONE:
+        node = below + 1 if states[row, axis[node]] >= border[node] else below
+        below = child[node]
+    return node
+
+
+@inlined
+def cell_of(child, axis, border, states, codes, row):
+    """The cell that holds a state, looked for where it was last."""
+    codes[row, 0] = leaf_below(child, axis, border, codes[row, 0], states, row)
+    return codes[row, 0]
+
+
+@inlined
+def first_best(q, cell):
+    """The best action of a cell, the first of equals."""
+    best = 0
+    for a in range(1, q.shape[1]):
+        if q[cell, a] > q[cell, best]:
+            best = a
+    return best
+
+
+@entry
+def box_around(tree, states, row):
+    """Corners of the cell that holds a state, as far as states were seen."""
+    box = tree.seen.copy()
+    node = 0
+    while tree.child[node] > NONE:
+        i = tree.axis[node]
+        upper = states[row, i] >= tree.border[node]
+        box[0 if upper else 1, i] = tree.border[node]
+        node = tree.child[node] + upper
+    return box
+
+
+@entry
+def halve(tree, cell, states, row):
+    """Halve the cell that holds a state, across the axis along which it is widest; a point stays whole.
+
+    There must be room for two nodes more.
+    """
+    box = box_around(tree, states, row)
+    across, most = NONE, NARROWEST
+    for i in range(box.shape[1]):
+        width = box[1, i] - box[0, i]
+        if width > most * (tree.seen[1, i] - tree.seen[0, i]):
+            across, most = i, width / (tree.seen[1, i] - tree.seen[0, i])
+    if across == NONE:
+        return
+    first = tree.nodes[0]
+    for half in range(first, first + 2):
+        tree.child[half], tree.best[half], tree.visits[half] = NONE, tree.best[cell], 0
+        for a in range(tree.q.shape[1]):
+            tree.q[half, a] = tree.q[cell, a]
+    tree.nodes[0] = first + 2
+    tree.axis[cell], tree.border[cell] = across, (box[0, across] + box[1, across]) / 2.0
+    tree.child[cell] = first

@@ -1,0 +1,252 @@
+"""TileQ: Q-learning on tiles, in which every step is learned from many times.
+
+A *tiling* is a grid over the state space.  There are n of them, shifted against each other by odd multiples of a
+fraction of a tile, (1, 3, 5, ...)/n, as Sutton and Barto advise (2018, section 9.5.4).  A state x lies in one tile of
+each, T_1(x), ..., T_n(x), and each tile has a weight for each action:
+
+    Q(x, a) = w(T_1(x), a) + ... + w(T_n(x), a).
+
+States that are near each other share most of their tiles, so what is learned in one is known in the others, and many
+tilings see finer than the tiles of each.  The best action is argmax_a Q(x, a).
+
+Learning (see `spaql.replay`: where targets come from, and which actions are taken) moves Q(x, a) towards a target G:
+
+    w(T_k(x), a) ← w(T_k(x), a) + α/n (G - Q(x, a)),        of the action that was taken,
+    w(T_k(x), b) ← w(T_k(x), b) + κ α/n (G - Q(x, a)),      of all others.
+
+With κ = 0.95 the actions share most of what is learned.  In many systems one step more or less in some direction makes
+little difference, so that Q depends on the state far more than on the action: what is learned of one action is then
+nearly true of the others, and only what is left has to be learned for each.
+"""
+
+import math
+from typing import Any, NamedTuple, Unpack
+
+import gymnasium as gym
+import numpy as np
+
+from spaql import rules
+from spaql.archive import check_array
+from spaql.checks import check_integer
+from spaql.compiling import entry, inlined
+from spaql.parameters import Shared
+from spaql.replay import ReplayAgent
+from spaql.spaces import SINE
+from spaql.state import copy_of
+
+SHARED = 0.95  # κ
+MOST_WEIGHTS = 5_000_000  # 40 MB
+PLAIN, ANGLE = -1, -2  # a variable that is what it is, and one that turns round
+
+
+class TileQ(ReplayAgent):
+    """Q-learning on tiles with replay: the one to use where a task has up to some five state variables.
+
+    Parameters
+    ----------
+    env, seed, env_seed, horizon, bounds
+        As for `AQL`.
+    slopes
+        As for `AQL`, but 1 for every unbounded observation if not given.
+    discount
+        γ, 0.995 if not given.
+    initial
+        The first estimates, 0 if not given.
+    alpha
+        α, the learning rate.
+    tilings
+        n, how many grids; a power of two.
+    bins
+        How many tiles each of them has along an axis.
+    epsilon, decay
+        After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
+    replays
+        How many transitions are drawn from the memory after each step, to learn from them again.
+    steps
+        A target follows its episode for at most so many steps, while that takes the actions now thought best.
+    actions
+        A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
+        by default the ends alone, between which a policy can switch at every step.
+    angles
+        Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the angle is seen in
+        their place.  If not given, those of a registered system; of other environments none.
+
+    Examples
+    --------
+    >>> agent = TileQ("Pendulum-v1", seed=0).learn(samples=40_000)
+    >>> agent.evaluate(episodes=1000, seed=1).mean()
+    """
+
+    algorithm = rules.TILE_Q
+
+    def __init__(
+        self,
+        env: str | gym.Env,
+        *,
+        alpha: float = 0.2,
+        tilings: int = 32,
+        bins: int = 8,
+        epsilon: float = 0.1,
+        decay: float = 2000.0,
+        replays: int = 16,
+        steps: int = 50,
+        actions: int = 2,
+        angles: Any = None,
+        **shared: Unpack[Shared],
+    ):
+        own = {"alpha": alpha, "tilings": tilings, "bins": bins, "epsilon": epsilon, "decay": decay}
+        super().__init__(
+            env, own | {"replays": replays, "steps": steps, "actions": actions, "angles": angles}, **shared
+        )
+
+    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
+        checked = super()._check_own(own)
+        checked["tilings"] = check_integer("tilings", own["tilings"], at_most=256)
+        checked["bins"] = check_integer("bins", own["bins"], at_most=1000)
+        if checked["tilings"] & (checked["tilings"] - 1):
+            raise ValueError(f"tilings must be a power of two, not {checked['tilings']}: others are shifted unevenly")
+        return checked
+
+    def _representation(self) -> "TileWeights":
+        given, choices = self.parameters, self._choices()
+        sines = enumerate(self._space.sine)
+        places = [(place, ANGLE if sine >= 0 else PLAIN) for place, sine in sines if sine != SINE]
+        tiles = Tiles(given["tilings"], given["bins"], np.array(places))
+        if (count := count_of(tiles) * len(choices)) > MOST_WEIGHTS:
+            raise ValueError(
+                f"{tiles.tilings} tilings of {len(places)} variables with {tiles.bins} bins each make {count:,} weights "
+                f"for {len(choices)} actions; expected at most {MOST_WEIGHTS:,}: give fewer bins, tilings or actions, "
+                "or leave out what a good action need not know"
+            )
+        weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)
+        return TileWeights(tiles, weights, choices, given["alpha"] / tiles.tilings, tiles.tilings)
+
+    @property
+    def policy(self) -> Any:
+        """The greedy policy; see `spaql.policies.ValuePolicy`."""
+        from spaql.policies.policy import ValuePolicy
+
+        kept = copy_of(self._kept())
+        return ValuePolicy(kept.values, kept.actions, self._space, self.env, self._learner.H)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tile coding
+
+
+class Tiles(NamedTuple):
+    """How states are coded."""
+
+    tilings: int  # n
+    bins: int  # tiles along each axis of a tiling, but for the one more that its shift needs
+    places: np.ndarray  # of the variables, one row each: a place and PLAIN or ANGLE, or those of a cosine and its sine
+
+
+def count_of(tiles: Tiles) -> int:
+    """Return how many tiles there are."""
+    return tiles.tilings * (tiles.bins + 1) ** len(tiles.places)
+
+
+@inlined
+def active(tiles, x, found, row):
+    """Write the number of the tile that holds `x`, of each tiling, to a row of `found`."""
+    for tiling in range(tiles.tilings):
+        number = tiling
+        for i in range(len(tiles.places)):
+            first, second = tiles.places[i, 0], tiles.places[i, 1]
+            z = x[first] if second < 0 else math.atan2(x[second], x[first]) / math.pi
+            shift = ((2 * i + 1) * tiling % tiles.tilings) / tiles.tilings
+            tile = int((z + 1.0) / 2.0 * tiles.bins + shift)
+            if second != PLAIN:
+                tile %= tiles.bins  # an angle turns round
+            number = number * (tiles.bins + 1) + min(max(tile, 0), tiles.bins)
+        found[row, tiling] = number
+
+
+@inlined
+def sum_of(weights, found, row, column):
+    """The sum of one column of the weights, over the tiles in a row of `found`."""
+    total = 0.0
+    for i in range(found.shape[1]):
+        total += weights[found[row, i], column]
+    return total
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The representation.  Its methods take the number of a row instead of the row: compiled code counts references to every
+# row it makes.
+
+
+class TileWeights(NamedTuple):
+    """The weights of tiles; the numbers by which a state is found again are those of its tiles."""
+
+    tiles: Tiles
+    weights: np.ndarray  # w, one row per tile, one column per action
+    actions: np.ndarray  # to choose from, in the standard space, one row per action
+    rate: float  # α/n
+    width: int  # n
+
+    def place(self, states, codes, row):
+        """Find the tiles of a state."""
+        active(self.tiles, states[row], codes, row)
+
+    def greedy(self, states, codes, row):
+        """Return the place of the best action, the first of equals, and its Q."""
+        best, highest = 0, sum_of(self.weights, codes, row, 0)
+        for a in range(1, self.weights.shape[1]):
+            q = sum_of(self.weights, codes, row, a)
+            if q > highest:
+                best, highest = a, q
+        return best, highest
+
+    def visit(self, states, codes, row):
+        """Do nothing: tiles stay what they are."""
+
+    def learn(self, states, codes, row, action, target):
+        """Move Q(x, a) towards a target, and that of the other actions by κ times as much."""
+        change = self.rate * (target - sum_of(self.weights, codes, row, action))
+        for i in range(codes.shape[1]):
+            tile = codes[row, i]
+            for b in range(self.weights.shape[1]):
+                self.weights[tile, b] += change if b == action else SHARED * change
+
+    def arms(self):
+        """Return the number of weights."""
+        return self.weights.size
+
+    # Python alone calls these.
+
+    def estimates(self) -> np.ndarray:
+        """Return the weights."""
+        return self.weights
+
+    def with_room(self, steps: int) -> "TileWeights":
+        """Return itself: tiles need no more room."""
+        return self
+
+    def values(self, points: np.ndarray) -> np.ndarray:
+        """Return Q of each action at points of the standard space, one row per point."""
+        found = np.empty((len(points), len(self.actions)))
+        fill_values(self, np.ascontiguousarray(points, float), found)
+        return found
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        return {f"{name}_weights": self.weights}
+
+    def restored(self, arrays: dict[str, np.ndarray], name: str) -> "TileWeights":
+        """Return the weights of a file, checked."""
+        weights = check_array(arrays, f"{name}_weights", float, len(self.weights))
+        if weights.shape != self.weights.shape or not np.isfinite(weights).all():
+            raise ValueError("its weights belong to another environment, or are no numbers that learning gives")
+        return self._replace(weights=weights)
+
+
+@entry
+def fill_values(what, points, found):
+    """Write Q of each action at each of many points."""
+    codes = np.empty((1, what.width), np.int32)
+    for i in range(len(points)):
+        active(what.tiles, points[i], codes, 0)
+        for a in range(found.shape[1]):
+            found[i, a] = sum_of(what.weights, codes, 0, a)
