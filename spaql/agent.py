@@ -59,6 +59,11 @@ class Agent(Learning):
         self.env = make_env(env)
         if (count := getattr(self.env.action_space, "n", 1)) > MOST_ACTIONS:
             raise ValueError(f"{self.env.action_space} has {count:,} actions; expected at most {MOST_ACTIONS:,}")
+        if self.follows_rules and isinstance(self.env.action_space, gym.spaces.MultiDiscrete):
+            raise TypeError(
+                f"{type(self).__name__} takes Discrete actions or a Box, not {self.env.action_space}: TileQ and SPAQLR "
+                "choose among all combinations"
+            )
         self.rules = check_rules(rules)
         self._space = space_of(self.env, slopes, bounds, own.get("angles", ()))
         variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training

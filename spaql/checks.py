@@ -56,7 +56,9 @@ def is_finite(number: Any) -> bool:
 
 
 def check_integer(name: str, number: Any, at_least: int = 1, at_most: int | None = MOST) -> int:
-    """Return a whole number as an int, or say what is wrong with it."""
+    """Return a whole number as an int, 1e4 as well as 10_000, or say what is wrong with it."""
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
     if not isinstance(number, numbers.Integral) or isinstance(number, bool) or number < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, not {shown(number)}")
     if at_most is not None and int(number) > at_most:

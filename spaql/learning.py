@@ -360,7 +360,7 @@ class Learning:
         begun: list[np.ndarray] | None,
         check_interrupts: Callable[[], None],
     ) -> None:
-        """Write the sums of rewards and the lengths of episodes under the policy of the agent kept; note their starts."""
+        """Write the sums of rewards and the lengths of episodes under the policy kept; note where they begin."""
         world, kept, episodes = self._make_world(env_seed), self._kept(), len(rewards)
         if isinstance(world, CompiledWorld):
             piece = max(1, SLICE // self._learner.limit)

@@ -411,13 +411,15 @@ class ReplayAgent(Agent):
         """Return the actions to choose from, in the standard space, one row per action."""
         if self._learner.discrete:
             return np.arange(float(self._space.actions)).reshape(-1, 1)
-        count, dimensions = self.parameters["actions"], len(self._space.action_half)
-        if count**dimensions > MOST_ACTIONS:
+        box = self.env.action_space
+        several = isinstance(box, gym.spaces.MultiDiscrete)
+        counts = box.nvec.ravel().tolist() if several else [self.parameters["actions"]] * len(self._space.action_half)
+        if (number := math.prod(counts)) > MOST_ACTIONS:
             raise ValueError(
-                f"{count} values of each of {dimensions} dimensions make {count**dimensions:,} actions; "
-                f"expected at most {MOST_ACTIONS:,}: give fewer `actions`"
+                f"{' × '.join(map(str, counts))} values make {number:,} actions; expected at most {MOST_ACTIONS:,}: "
+                "give fewer `actions` of a Box, or an environment with fewer"
             )
-        return np.array(list(itertools.product(np.linspace(-1.0, 1.0, count), repeat=dimensions)))
+        return np.array(list(itertools.product(*(np.linspace(-1.0, 1.0, count) for count in counts))))
 
     def _advance(self, starts: Any, N: int) -> None:
         steps = len(starts) * self._learner.limit

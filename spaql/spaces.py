@@ -97,6 +97,10 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
     if isinstance(acted, spaces.Discrete):
         action_centre = action_half = np.zeros(1)
         actions = int(acted.n)
+    elif isinstance(acted, spaces.MultiDiscrete):  # the ends and the middle of a range of whole numbers
+        action_half = (np.asarray(acted.nvec, float).ravel() - 1.0) / 2.0
+        action_centre = action_half + np.asarray(acted.start, float).ravel()
+        actions = 0
     elif isinstance(acted, spaces.Box) and np.issubdtype(acted.dtype, np.floating):
         low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
         if not np.all(np.isfinite(low) & np.isfinite(high)):
@@ -109,7 +113,7 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
         actions = 0
     else:
         raise TypeError(
-            f"actions must be Discrete or a Box of floats, not {acted}; "
+            f"actions must be Discrete, MultiDiscrete or a Box of floats, not {acted}; "
             "gymnasium.wrappers.TransformAction can turn one into the other"
         )
     low, high = (np.asarray(bound, float).ravel() for bound in (observed.low, observed.high))
@@ -211,8 +215,11 @@ def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
     return checked
 
 
-def to_box(box: spaces.Box, space: Space, action: FLOATS) -> np.ndarray:
+def to_box(box: spaces.Box | spaces.MultiDiscrete, space: Space, action: FLOATS) -> np.ndarray:
     """Return the Box action for one (or an array of) actions of the standard space."""
-    scaled = (space.action_centre + np.multiply(space.action_half, action)).astype(box.dtype)
+    scaled = space.action_centre + np.multiply(space.action_half, action)
+    if isinstance(box, spaces.MultiDiscrete):
+        return np.rint(scaled).astype(box.dtype).reshape(action.shape[:-1] + box.shape)
+    scaled = scaled.astype(box.dtype)
     # Rounding to float32 must not leave the box.
     return np.minimum(np.maximum(scaled.reshape(action.shape[:-1] + box.shape), box.low), box.high)

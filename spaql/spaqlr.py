@@ -8,10 +8,10 @@ different:
 - every step is learned from many times, and a target follows its episode for several steps (see `spaql.replay`);
 - the learning rate is constant, so that an estimate can follow its targets, which change as the policy does;
 - the actions are a fixed set, by default the ends of their range, so that only states are divided;
-- a cell is halved across one axis, not across all of them at once, and an angle is seen instead of its cosine and sine.
+- a cell is halved across one axis, not across all of them at once, and an angle is seen, not its cosine and sine.
 
-A *cell* c is a box of the standard space, and has an estimate Q(c, a) for each action: that of all its states.  Learning
-moves it towards a target G,
+A *cell* c is a box of the standard space, and has an estimate Q(c, a) for each action: that of all its states.
+Learning moves it towards a target G,
 
     Q(c, a) ← Q(c, a) + α (G - Q(c, a)).
 

@@ -114,8 +114,8 @@ class TileQ(ReplayAgent):
         tiles = Tiles(given["tilings"], given["bins"], np.array(places))
         if (count := count_of(tiles) * len(choices)) > MOST_WEIGHTS:
             raise ValueError(
-                f"{tiles.tilings} tilings of {len(places)} variables with {tiles.bins} bins each make {count:,} weights "
-                f"for {len(choices)} actions; expected at most {MOST_WEIGHTS:,}: give fewer bins, tilings or actions, "
+                f"{tiles.tilings} tilings of {len(places)} variables with {tiles.bins} bins make {count:,} weights for "
+                f"{len(choices)} actions; expected at most {MOST_WEIGHTS:,}: give fewer bins, tilings or actions, "
                 "or leave out what a good action need not know"
             )
         weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)

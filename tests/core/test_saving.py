@@ -254,21 +254,18 @@ def test_an_evaluation_does_not_disturb_learning_beside_it(case):
     assert np.array_equal(agent.history, undisturbed.learn(400, 20).history)
 
 
-def test_a_second_learn_on_the_same_agent_is_refused_and_a_save_is_of_the_last_full_iteration(tmp_path):
+def test_beside_learning_nothing_but_reading_is_allowed(tmp_path):
     agent = trained("SPAQL", 5)
     worker = threading.Thread(target=agent.learn, args=(2000, 20))
     worker.start()
     try:
         while agent._backup is None and worker.is_alive():
             pass
-        with pytest.raises(RuntimeError, match="is learning already"):
-            agent.learn(1)
-        with pytest.raises(RuntimeError, match="learning"):
-            copy.copy(agent)
-        agent.save(tmp_path / "agent.npz")
+        for disturb in (lambda: agent.learn(1), lambda: copy.copy(agent), lambda: agent.save(tmp_path / "agent.npz")):
+            with pytest.raises(RuntimeError, match="thread"):
+                disturb()
+        agent.predict(agent.env.observation_space.low)
     finally:
         worker.join()
-    saved = SPAQL.load(tmp_path / "agent.npz")
-    done = len(saved.history)
-    assert 5 <= done <= len(agent.history) == 2005
-    assert np.array_equal(saved.history, agent.history[:done])
+    assert len(agent.history) == 2005
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,345 @@
+"""TileQ, and what it shares with SPAQL-R: against a naive version, compiled against interpreted, samples, files."""
+
+import math
+import threading
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from spaql import SPAQLR, TileQ, archive
+from spaql.replay import GOES_ON, TERMINAL, Replay, learn, new_memory
+from spaql.saving import FORMAT, VERSION
+from spaql.spaqlr import one_cell
+from spaql.systems import make_env
+from spaql.tileq import PLAIN, Tiles, TileWeights, active, count_of
+from tests.conftest import same_sines
+from tests.core.naive_replay import Naive, NaiveTiles
+
+SMALL = {"replays": 3, "steps": 4, "decay": 100.0}
+TILES = SMALL | {"tilings": 8}
+IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"]
+BOTH = [TileQ, SPAQLR]
+
+
+@pytest.fixture
+def forgetful(monkeypatch):
+    """Agents that remember so little that they forget within a test."""
+    for algorithm in BOTH:
+        monkeypatch.setattr(algorithm, "_memory_size", 300)
+
+
+def same(agent, other):
+    parts = (*agent._best, *agent._memory), (*other._best, *other._memory)
+    return np.array_equal(agent.history, other.history) and all(
+        np.array_equal(a, b) for a, b in zip(*parts, strict=True) if isinstance(a, np.ndarray) and a.shape == b.shape
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Updates worked out by hand
+
+
+def one_dimension(kind):
+    """Two actions, in one cell or on two tilings of two tiles each."""
+    actions = np.array([[0.0], [1.0]])
+    if kind == "cells":
+        return one_cell(1, actions, 0.0, alpha=0.5, visits=100)
+    tiles = Tiles(2, 2, np.array([[0, PLAIN]]))
+    return TileWeights(tiles, np.zeros((count_of(tiles), 2)), actions, 0.25, 2)
+
+
+@pytest.mark.parametrize("kind", ["cells", "tiles"])
+@pytest.mark.parametrize(("end", "first"), [(TERMINAL, [2.0, 3.0]), (GOES_ON, [2.0, 3.0 + 0.9 * 10.0])])
+def test_a_target_follows_the_best_actions_and_ends_at_a_terminal_state(kind, end, first):
+    """Two steps with rewards 2 and 3; the second action is the best one, so that the first step looks through it."""
+    what, memory = one_dimension(kind), new_memory(8, 1, 2 if kind == "tiles" else 1)
+    memory.action[:2], memory.reward[:2], memory.end[:2] = [0, 1], [2.0, 3.0], [GOES_ON, end]
+    for row in range(2):
+        what.place(memory.x, memory.codes_x, row)
+        what.place(memory.y, memory.codes_y, row)
+    for _ in range(200):
+        what.learn(memory.x, memory.codes_x, 0, 1, 10.0)  # Q(x, 1) = 10, the best
+    memory.taken[0], memory.extremes[1] = 2, 100.0
+    how = Replay(gamma=0.9, epsilon=0.1, decay=100.0, replays=0, steps=5, reach=10.0, limit=10)
+    before = [estimate(what, memory, a) for a in range(2)]
+    learn(what, memory, how, np.random.default_rng(0))
+    target = first[1]
+    assert estimate(what, memory, 1) == pytest.approx(before[1] + 0.5 * (target - before[1]))
+    memory.taken[0], memory.end[0] = 1, GOES_ON  # now the first is the newest: its future is what y is thought to be
+    before = [estimate(what, memory, a) for a in range(2)]
+    learn(what, memory, how, np.random.default_rng(0))
+    assert estimate(what, memory, 0) == pytest.approx(before[0] + 0.5 * (2.0 + 0.9 * max(before) - before[0]))
+
+
+def estimate(what, memory, a):
+    if isinstance(what, TileWeights):
+        return what.weights[memory.codes_x[0], a].sum()
+    return what.q[0, a]
+
+
+def test_the_other_actions_share_an_update_and_neighbours_share_tiles():
+    what, states, codes = one_dimension("tiles"), np.array([[-0.9], [-0.4], [0.9]]), np.zeros((3, 2), np.int32)
+    for row in range(3):
+        what.place(states, codes, row)
+    assert codes.tolist() == [[0, 3], [0, 4], [1, 4]] or len(set(codes[0]) & set(codes[1])) == 1
+    what.learn(states, codes, 0, 1, 8.0)
+    assert what.values(states[:1]).ravel() == pytest.approx([0.95 * 4.0, 4.0])
+    assert what.values(states[1:2]).ravel() == pytest.approx([0.95 * 2.0, 2.0])
+    assert what.values(states[2:]).ravel().tolist() == [0.0, 0.0]
+
+
+def test_an_angle_turns_round_and_what_is_outside_is_on_the_last_tile():
+    tiles, found = Tiles(4, 8, np.array([[0, -2]])), np.zeros((2, 4), np.int32)
+    active(tiles, np.array([-1.0]), found, 0)
+    active(tiles, np.array([1.0]), found, 1)
+    assert np.array_equal(found[0], found[1])
+    plain = Tiles(4, 8, np.array([[0, PLAIN]]))
+    active(plain, np.array([1.0]), found, 1)
+    assert found.max() < count_of(plain) == 4 * 9
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same agent, however it comes about
+
+
+@same_sines
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_package_learns_what_the_naive_version_learns(env_id, forgetful):
+    agent, episodes = TileQ(env_id, seed=4, **TILES), 10
+    naive = Naive(TileQ(make_env(env_id), seed=4, **TILES), NaiveTiles, memory=300, **TILES)
+    assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(naive.learn(episodes), abs=1e-9)
+    states, points = naive.seen(100)
+    assert np.ravel(agent._best.values(points)) == pytest.approx(np.ravel([naive.what.q(x) for x in states]), rel=1e-6)
+
+
+@same_sines
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_wrapped_environment_gives_the_compiled_bits(opaque, algorithm, env_id, forgetful):
+    compiled = algorithm(env_id, seed=3, **SMALL).learn(5, 2)
+    interpreted = algorithm(opaque(env_id), seed=3, **SMALL).learn(5, 2)
+    assert compiled.compiled
+    assert not interpreted.compiled
+    assert same(compiled, interpreted)
+    assert np.array_equal(compiled.evaluate(3, seed=9), interpreted.evaluate(3, seed=9))
+    assert same(compiled.learn(samples=70), interpreted.learn(samples=70))
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_learning_twice_is_learning_once_and_rollouts_only_report(algorithm, forgetful):
+    once = algorithm("CartPole-v0", seed=0, **SMALL).learn(12)
+    assert same(once, algorithm("CartPole-v0", seed=0, **SMALL).learn(5).learn(7))
+    reported = algorithm("CartPole-v0", seed=0, **SMALL).learn(1, evaluations=4)
+    silent = algorithm("CartPole-v0", seed=0, **SMALL).learn(1)
+    assert np.array_equal(reported._memory.x, silent._memory.x)
+    assert reported.history.evaluation_steps[0] > silent.history.evaluation_steps[0] == 0
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_samples_are_counted_exactly(algorithm):
+    agent = algorithm("CartPole-v0", seed=0, **SMALL)
+    for samples in (1, 1000, 1234.0):
+        before = agent.num_timesteps
+        agent.learn(samples=samples, evaluations=1)
+        assert agent.num_timesteps - before == samples
+    assert agent.history.steps.sum() == agent._memory.taken[0] == 2235
+    assert agent.learn(total_timesteps=1e2).num_timesteps == 2335
+    for wrong in ({}, {"iterations": 5, "samples": 5}):
+        with pytest.raises(ValueError, match="give iterations, or samples"):
+            agent.learn(**wrong)
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("env_id", ["CartPole-v0", "Pendulum-v1"])
+def test_a_saved_agent_goes_on_to_the_same_bits(tmp_path, algorithm, env_id, forgetful):
+    agent = algorithm(env_id, seed=0, **SMALL).learn(samples=1000)
+    agent.save(tmp_path / "agent.npz")
+    again = algorithm.load(tmp_path / "agent.npz")
+    assert again.parameters == agent.parameters
+    assert same(agent.learn(10, 1), again.learn(10, 1))
+    with pytest.raises(ValueError, match=rf"{algorithm.__name__}\.load"):
+        BOTH[1 - BOTH.index(algorithm)].load(tmp_path / "agent.npz")
+
+
+DAMAGES = {  # an array of a file, a place in it, and what stands there then
+    "memory_action": (3, 2),
+    "memory_x": ((3, 1), 1.5),
+    "memory_reward": (3, np.nan),
+    "memory_end": (3, 7),
+    "memory_taken": (0, 1200),
+    "memory_extremes": (1, 0.5),
+    "trainee_weights": (0, np.inf),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_what_no_learning_gives_is_refused(tmp_path, name):
+    damage(TileQ("CartPole-v0", seed=0, **TILES).learn(samples=200), tmp_path / "agent.npz", name, *DAMAGES[name])
+    with pytest.raises(ValueError, match="not a sound saved agent"):
+        TileQ.load(tmp_path / "agent.npz")
+
+
+def damage(agent, path, name, place, number):
+    """Save an agent with one number changed."""
+    agent.save(path)
+    header, arrays = archive.read(path, FORMAT, VERSION)
+    arrays[name][place] = number
+    archive.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
+
+
+@pytest.mark.parametrize("algorithm", BOTH)
+def test_an_interrupted_agent_is_left_as_it_was(algorithm, forgetful):
+    class Tired(gym.Wrapper):
+        steps = 0
+
+        def step(self, action):
+            self.steps += 1
+            if self.steps == 500:
+                raise RuntimeError("tired")
+            return self.env.step(action)
+
+    agent = algorithm(Tired(make_env("CartPole-v0")), seed=3, **SMALL)
+    with pytest.raises(RuntimeError, match="tired"):
+        agent.learn(100)
+    assert agent._memory.taken[0] == agent.history.steps.sum() < 500
+    assert np.array_equal(agent.history, algorithm("CartPole-v0", seed=3, **SMALL).learn(len(agent.history)).history)
+
+
+def test_others_predict_while_a_thread_learns(tmp_path):
+    agent, seen = TileQ("CartPole-v0", seed=0), threading.Event()
+    worker = threading.Thread(target=agent.learn, kwargs={"samples": 20_000, "callback": lambda _: seen.set()})
+    worker.start()
+    seen.wait()
+    with pytest.raises(RuntimeError, match="one thread an agent"):
+        agent.save(tmp_path / "agent.npz")
+    assert agent.predict(np.zeros(4))[0] in (0, 1)
+    worker.join()
+    agent.save(tmp_path / "agent.npz")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Actions, policies, parameters, and what it learns
+
+
+def test_all_combinations_of_several_discrete_actions():
+    class Locks(gym.Env):
+        observation_space, action_space = spaces.Box(-1.0, 1.0, (1,), np.float32), spaces.MultiDiscrete([2, 3, 2])
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            assert self.action_space.contains(action)
+            return np.zeros(1, np.float32), float(action.tolist() == [1, 0, 1]), False, False, {}
+
+    for algorithm in BOTH:
+        agent = algorithm(Locks(), seed=0, horizon=50, discount=0.5, decay=300.0).learn(samples=1000)
+        assert agent.predict(np.zeros(1, np.float32))[0].tolist() == [1, 0, 1]
+        assert agent.predict(np.zeros((2, 1), np.float32))[0].shape == (2, 3)
+
+
+def test_the_policy_has_the_values():
+    agent = TileQ("Pendulum-v1", seed=0, **TILES).learn(samples=2000)
+    policy, points = agent.policy, np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    actions = np.empty((50, 1))
+    agent._act(None, points, True, actions)
+    values = policy.values(points)
+    assert np.array_equal(policy.actions[values.argmax(axis=1)], actions)
+    agent.learn(samples=500)
+    assert np.array_equal(policy.values(points), values)
+
+
+def test_values_stay_within_what_rewards_allow():
+    agent = TileQ("CartPole-v0", seed=0, alpha=1.0).learn(samples=20_000)
+    assert np.abs(agent._best.values(agent._memory.x)).max() < 1e4  # without the bound they grow beyond all numbers
+
+
+@pytest.mark.parametrize(("env_id", "least"), [("CartPole-v1", 450), ("Pendulum-v1", -200), ("MountainCar-v0", -125)])
+def test_it_learns_in_a_few_thousand_samples(env_id, least):
+    assert TileQ(env_id, seed=0).learn(samples=10_000).evaluate(200, seed=1).mean() > least
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"alpha": 0}, "alpha must be a number above 0 and at most 1"),
+        ({"tilings": 6}, "tilings must be a power of two, not 6"),
+        ({"tilings": 0}, "tilings must be a whole number of at least 1"),
+        ({"bins": 2000}, "bins must be a whole number of at most 1,000"),
+        ({"bins": 1000}, "expected at most 5,000,000: give fewer bins"),
+        ({"epsilon": -0.1}, "epsilon must be a number of at least 0 and at most 1"),
+        ({"discount": 1.1}, "discount must be"),
+        ({"decay": 0}, "decay must be a number above 0"),
+        ({"replays": -1}, "replays must be a whole number of at least 0"),
+        ({"steps": 0.5}, "steps must be"),
+        ({"actions": 1}, "actions must be a whole number of at least 2"),
+        ({"horizon": 10**6, "replays": 1000}, "an episode would take minutes"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_words(given, message):
+    with pytest.raises(ValueError, match=message):
+        TileQ("Pendulum-v1", **given)
+
+
+def test_parameters_of_others_are_named_as_here():
+    for given, message in (
+        ({"gamma": 0.9}, "called discount here"),
+        ({"learning_rate": 0.1}, "called alpha here"),
+        ({"rules": "released"}, "no parameter rules"),
+        ({"episilon": 0.1}, "did you mean epsilon"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            TileQ("Pendulum-v1", **given)
+
+
+def test_angles_of_an_environment_of_ones_own():
+    agent = SPAQLR(Wheel(), seed=0, angles=[(2, 1)], horizon=40, decay=500.0, visits=20, discount=0.9)
+    tiles = TileQ(Wheel(), seed=0, angles=[(2, 1)], horizon=40, decay=500.0, discount=0.9)
+    angles = np.linspace(-3.0, 3.0, 601)
+    seen = np.stack((np.full(601, 0.3), np.sin(angles), np.cos(angles)), axis=1)
+    clear = (np.abs(angles) > 0.5) & (np.abs(angles) < 2.0)
+    for each in (agent, tiles):
+        actions = each.learn(samples=4000).predict(seen)[0]
+        assert actions[clear].tolist() == (angles[clear] < 0).astype(int).tolist()
+        assert each.parameters["angles"] == [[2, 1]]
+    assert set(agent.policy.tree().feature) <= {-1, 2}
+    with pytest.raises(ValueError, match="squares should add up to 1"):
+        TileQ(Wheel(), seed=0, angles=[(0, 1)], horizon=40).learn(1)
+
+
+class Wheel(gym.Env):
+    """Turn a wheel to the top; the angle is seen as sine and cosine, in this order."""
+
+    observation_space, action_space = spaces.Box(-np.inf, np.inf, (3,), np.float64), spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.angle, self.steps = self.np_random.uniform(-3.0, 3.0), 0
+        return self.seen(), {}
+
+    def seen(self):
+        return np.array([0.3, math.sin(self.angle), math.cos(self.angle)])
+
+    def step(self, action):
+        self.angle += (-0.2, 0.2)[action]
+        self.steps += 1
+        return self.seen(), math.cos(self.angle), False, self.steps == 40, {}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "angles", "message"),
+    [
+        ("Pendulum-v1", [(0, 3)], "places from 0 to 2"),
+        ("Pendulum-v1", [(0, 1, 2)], "pairs of places"),
+        ("Pendulum-v1", [(0.5, 1)], "pairs of whole numbers"),
+        ("Acrobot-v1", [(0, 1), (1, 2)], "each observation once"),
+        ("CartPole-v0", [(0, 1)], "squares should add up to 1"),
+    ],
+)
+def test_wrong_angles_are_refused_in_words(env_id, angles, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        TileQ(env_id, angles=angles)
+    assert "angles=[" in str(raised.value)
