@@ -448,7 +448,7 @@ def six_jobs(
     agents: int = 100,
     others: int = 20,  # agents of Sarsa(λ) and of Random, which learns nothing
     iterations: int = 100,
-    evaluations: int = 100,
+    evaluations: int = 20,
     seed: int = SEED,
     fresh: int = FRESH,
 ) -> list[Job]:
@@ -458,7 +458,7 @@ def six_jobs(
     for system in systems:
         for name in ("TileQ", "SPAQL-R"):
             jobs += make_jobs(name, system, agents=agents, iterations=iterations, **size)
-        jobs += make_jobs("Sarsa(λ)", system, agents=others, iterations=iterations, **size)
+        jobs += make_jobs("Sarsa(λ)", system, agents=others, iterations=iterations, **size | {"evaluations": 100})
         jobs += make_jobs("Random", system, agents=others, iterations=1, **size)
     return jobs
 
