@@ -82,7 +82,8 @@ class Agent(Learning):
         self._world = self._make_world(self.env_seed)
         if not self.compiled:
             explain_interpreted(self.env)
-        say_dimensions(len(self._space.centre), self.algorithm in (SPAQL_R, TILE_Q))
+        if self.algorithm != TILE_Q:
+            say_dimensions(len(self._space.centre), self.algorithm == SPAQL_R)
 
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)

@@ -10,7 +10,7 @@ import numpy as np
 from spaql.agent import Agent
 from spaql.checks import check_integer, load
 from spaql.policies.policy import Policy
-from spaql.rules import COLUMNS, SPAQL_R
+from spaql.rules import COLUMNS, SPAQL_R, TILE_Q
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
@@ -107,7 +107,7 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
     figure, axes = load("matplotlib.pyplot", "paper").subplots(layout="constrained")
     for agent in agents:
         history = agent.history
-        single = agent.algorithm == SPAQL_R and not history.evaluation_steps.any()
+        single = agent.algorithm in (SPAQL_R, TILE_Q) and not history.evaluation_steps.any()
         sums = np.cumsum([0.0, *history.rewards])
         last = np.arange(1, len(sums))
         first = np.maximum(0, last - window) if single else last - 1

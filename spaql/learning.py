@@ -162,15 +162,15 @@ class Learning:
         hooks = self._check_hooks(callback, stop_at, reevaluations)
         if self._learning.locked():
             raise RuntimeError(BUSY if self._calling != threading.get_ident() else NESTED)
-        self._compile(N)  # before Ctrl-C is held back, and before a bar counts the time
+        self._compile(lambda starts: self._advance(starts, N))  # before Ctrl-C is held back, or a bar counts the time
         with deferred_interrupts() as check_interrupts:  # around all else: it must not come between lock and backup
             self._learn(number, name == "samples", N, hooks, progress_bar, check_interrupts)
         return self
 
-    def _compile(self, N: int) -> None:
-        """Make or read the machine code of the loop: it plays no episode."""
+    def _compile(self, play: Callable[[np.ndarray], Any]) -> None:
+        """Make or read the machine code of a loop: it plays no episode."""
         if isinstance(self._world, CompiledWorld):
-            self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
+            play(self._world.draw(np.random.default_rng(0), 1)[:0])
 
     def _learn(
         self, number: int, by_samples: bool, N: int, hooks: Hooks, progress_bar: bool, check_interrupts: Any
@@ -343,6 +343,8 @@ class Learning:
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
         rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
         begun: list[np.ndarray] | None = [] if starts else None
+        given = self._kept(), self._learner, bool(deterministic), rng, rewards[:0], steps[:0]
+        self._compile(lambda none: self._world.call(self._rollouts, none, *given))
         with deferred_interrupts() as check_interrupts:
             self._play(env_seed, bool(deterministic), rng, rewards, steps, begun, check_interrupts)
         self._fresh = self._policy_number(), episodes, float(rewards.mean())

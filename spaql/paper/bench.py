@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import gymnasium as gym
 import numpy as np
 
+from spaql import SPAQL, SPAQLR
 from spaql.agent import Agent
-from spaql.algorithms import SPAQL, SPAQLR
 from spaql.compiling import either
 from spaql.paper.runs.algorithms import make_agent
 from spaql.paper.runs.provenance import default_store, provenance, repository

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import spaql
-from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, archive
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, TileQ, archive
 from spaql.saving import FORMAT, VERSION
 
 TRACED = (str(Path(spaql.__file__).parent), contextlib.__file__)
@@ -127,7 +127,8 @@ for path in sorted(Path(".").glob("*.npz")):
     else:
         agent.evaluate(3, seed=0)
         agent.predict(agent.env.observation_space.sample())
-        agent.policy[0].tree() if kind is spaql.AQL else agent.policy.tree()
+        policy = agent.policy[0] if kind is spaql.AQL else agent.policy
+        policy.values(np.zeros((1, 4))) if kind is spaql.TileQ else policy.tree()
         try:
             agent.learn(3, 1)
             outcome[path.name] = "accepted"
@@ -138,14 +139,15 @@ print(json.dumps(outcome))
 """
 # What may be changed without breaking anything: numbers that learning could have given.
 FREE = ("history", "status", "_balls", "memory_x", "memory_y", "memory_reward", "memory_action", "memory_end",
-        "memory_weights")  # fmt: skip
+        "memory_extremes", "trainee_weights")  # fmt: skip
 # Of SPAQL-R's cells too, where any cut may have been made.
-FREE_CELLS = ("_q", "_visits", "_axis", "_border", "_seen")
+FREE_CELLS = ("_q", "_visits", "_axis", "_border", "_seen", "_nodes")
 AGENTS = {
     "AQL": lambda: AQL("CartPole-v0", xi=4, seed=3).learn(30, 2),
     "SPAQL": lambda: SPAQL("Pendulum-v1", xi=4, seed=3).learn(30, 2),
     "SPAQLTS": lambda: SPAQLTS("CartPole-v0", xi=4, seed=3, rules="released").learn(30, 2),
     "SPAQLR": lambda: SPAQLR("CartPole-v0", seed=3, visits=20).learn(30),
+    "TileQ": lambda: TileQ("CartPole-v0", seed=3, tilings=4).learn(30),
 }
 
 

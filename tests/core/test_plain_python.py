@@ -19,7 +19,8 @@ CASES = [
     ("SPAQL", "Acrobot-v1", {"xi": 1, "horizon": 30}),
     ("SPAQLTS", "MountainCarContinuous-v0", {"xi": 1, "horizon": 60}),
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
-    ("SPAQLR", "CartPole-v0", {"visits": 8, "memory": 100, "replays": 2, "steps": 4}),
+    ("SPAQLR", "CartPole-v0", {"visits": 8, "replays": 2, "steps": 4}),
+    ("TileQ", "CartPole-v0", {"tilings": 4, "replays": 2, "steps": 4}),
     ("SPAQL", "CartPole-v0", {"xi": 4, "rules": Rules(termination="zero", kept="last"), "initial": 0, "discount": 0.9}),
     ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(reward="deleted", estimate="visits")}),
     ("AQL", "spaql/PendulumDiscrete-v1", {"xi": 4, "horizon": 30, "rules": Rules(estimate="fixed")}),
@@ -39,8 +40,12 @@ def results(places):
     for name, env_id, parameters in (CASES[place] for place in places):
         agent = getattr(spaql, name)(env_id, seed=2, **parameters).learn(10, 2)
         history = np.array([agent.history[column] for column in agent.history.dtype.names], float)
-        tree = agent.policy[0].tree() if name == "AQL" else agent.policy.tree()
-        found += [history, agent.evaluate(3, seed=1), tree.threshold, tree.feature]
+        found += [history, agent.evaluate(3, seed=1)]
+        if name == "TileQ":
+            found.append(agent._best.weights)
+        else:
+            tree = agent.policy[0].tree() if name == "AQL" else agent.policy.tree()
+            found += [tree.threshold, tree.feature]
     return found
 
 

@@ -20,7 +20,7 @@ CELLS = SMALL | {"visits": 8}
 @same_sines
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_package_learns_what_the_naive_version_learns(env_id, forgetful):  # noqa: F811
-    agent, episodes = SPAQLR(env_id, seed=4, **CELLS), 15
+    agent, episodes = SPAQLR(env_id, seed=4, **CELLS), 15 if "Cart" in env_id else 4
     naive = Naive(SPAQLR(make_env(env_id), seed=4, **CELLS), NaiveCells, memory=300, **CELLS)
     assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(naive.learn(episodes), abs=1e-9)
     tree, (states, points) = agent._best, naive.seen(200)
@@ -53,29 +53,6 @@ def test_a_partition_grows_with_its_visits():
     assert agent.learn(samples=2000).arms <= 2 * (1 + 2050 // 50)
 
 
-class Late(gym.Env):
-    """Shows one state for a long time, and then many."""
-
-    observation_space, action_space = spaces.Box(-1.0, 1.0, (2,), np.float64), spaces.Discrete(2)
-    taken = 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.at = 0
-        return np.zeros(2), {}
-
-    def step(self, action):
-        self.at, self.taken = self.at + 1, self.taken + 1
-        shown = np.zeros(2) if self.taken < 1500 else self.np_random.uniform(-1.0, 1.0, 2)
-        return shown, 1.0, False, self.at == 100, {}
-
-
-def test_a_point_is_not_halved():
-    agent = SPAQLR(Late(), seed=0, horizon=100, replays=0, visits=20).learn(14)
-    assert agent.arms == 2
-    assert agent.learn(10).arms > 2 * 20
-
-
 class Corridor(gym.Env):
     """Reward 1 for every step, for `length` steps; then the episode ends, or is cut off."""
 
@@ -101,26 +78,6 @@ class Corridor(gym.Env):
 def test_a_terminal_state_is_worth_nothing_and_one_cut_off_its_value(length, terminal, steps, value):
     agent = SPAQLR(Corridor(length, terminal), seed=0, discount=0.9, steps=steps).learn(200)
     assert agent._best.q[0] == pytest.approx(value, rel=1e-3)
-
-
-def test_continuous_actions_are_points_in_every_dimension():
-    class Two(gym.Env):
-        observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
-        action_space = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
-
-        def reset(self, *, seed=None, options=None):
-            super().reset(seed=seed)
-            return self.np_random.uniform(-1, 1, 1).astype(np.float32), {}
-
-        def step(self, action):
-            best = np.allclose(action, [1, 2])
-            return self.np_random.uniform(-1, 1, 1).astype(np.float32), float(best), False, False, {}
-
-    agent = SPAQLR(Two(), seed=0, actions=3, horizon=50, discount=0.5, decay=1000.0).learn(samples=2000)
-    assert agent.arms % 9 == 0
-    assert agent.predict(np.array([0.3], np.float32))[0] == pytest.approx([1, 2])
-    with pytest.raises(ValueError, match="expected at most 1,000"):
-        SPAQLR(Two(), actions=100)
 
 
 @pytest.mark.parametrize("env_id", ["Pendulum-v1", "CartPole-v0"])
@@ -170,6 +127,6 @@ def test_parameters_that_went_are_refused():
     for given in ({"tilings": 32}, {"beta": 0.05}, {"terminal": False}, {"rules": "released"}):
         with pytest.raises(TypeError, match="SPAQLR has no parameter"):
             SPAQLR("Pendulum-v1", **given)
-    for given in ({"visits": 0}, {"alpha": 1.5}, {"alpha": None}):
+    for given in ({"visits": 0}, {"alpha": 1.5}, {"alpha": None}, {"actions": 1001}):
         with pytest.raises(ValueError, match="must be"):
             SPAQLR("Pendulum-v1", **given)

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from spaql import archive
-from spaql.algorithms import SPAQLR
+from spaql import SPAQLR, archive
 from spaql.paper.audit.kept import load_kept, write_kept
 from spaql.paper.audit.robustness import run_network
 from spaql.paper.baselines.seconds import learner_of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.algorithms import SPAQLR, SPAQLTS
+from spaql import SPAQLR, SPAQLTS
 from spaql.paper.audit.robustness import run_network
 from spaql.paper.frames import best
 from spaql.paper.labels import number

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.agent import Agent
-from spaql.algorithms import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.paper.runs import network_settings
 from spaql.paper.runs.job import BY_EPISODES, Job, Record, seed_of_group, seeds
 from spaql.paper.runs.repaired_settings import REPAIRED

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.bisection import ROWS, Bisection
 from spaql.paper.runs import provenance
 from spaql.paper.runs.algorithms import ALGORITHMS, REPLAYED, SARSA, TEXTBOOK, compute, make_agent
 from spaql.paper.runs.errors import Damaged
@@ -26,6 +25,7 @@ from spaql.policies.play import run_tree, world_of
 from spaql.policies.policy import Policy
 from spaql.progress import progress
 from spaql.rules import CHOICES, COLUMNS, CONTROLLED, DIFFERENCES, RULES, Rules
+from spaql.spaqlr import CellTree
 from spaql.systems import make_env
 
 ITERATIONS, N, EPISODES = 25, 3, 20
@@ -66,8 +66,8 @@ def digest(arrays: Iterable[np.ndarray]) -> str:
 def agent_digest(agent: Agent) -> str:
     """Return a hash of all that an agent has learnt and would do: history, both partitions, fresh episodes, actions."""
     columns = [agent.history[name] for name in COLUMNS]
-    if isinstance(agent._best, Bisection):
-        columns += [getattr(agent._copy(agent._best), name) for name in ROWS]
+    if isinstance(agent._best, CellTree):
+        columns += list(agent._best.arrays("best").values())
     for p in (agent._trainee, agent._best) if isinstance(agent._best, Partition) else ():
         balls, cells = p.counts[BALLS], p.counts[CELLS]
         columns += [p.counts[[BALLS, CELLS, ARMS, SPLITS]].astype(np.int64), p.low[:balls], p.high[:balls]]
