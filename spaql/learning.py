@@ -151,7 +151,7 @@ class Learning:
             raise ValueError(f"{type(self).__name__} learns by iterations, each an episode and its rollouts: "
                              "give iterations=, not samples")  # fmt: skip
         if (iterations is None) == (samples is None):
-            raise ValueError(f"give iterations, or samples where an agent counts them, not {iterations} and {samples}")
+            raise ValueError(f"give either iterations or samples, not {iterations} and {samples}")
         name, number = ("samples", samples) if iterations is None else ("iterations", iterations)
         number = check_integer(name, number, at_most=MOST_ITERATIONS)
         if self._counts_samples and name == "iterations" and number >= MANY_EPISODES:

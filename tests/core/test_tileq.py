@@ -146,7 +146,7 @@ def test_samples_are_counted_exactly(algorithm):
     assert agent.history.steps.sum() == agent._memory.taken[0] == 2235
     assert agent.learn(total_timesteps=1e2).num_timesteps == 2335
     for wrong in ({}, {"iterations": 5, "samples": 5}):
-        with pytest.raises(ValueError, match="give iterations, or samples"):
+        with pytest.raises(ValueError, match="give either iterations or samples"):
             agent.learn(**wrong)
 
 
