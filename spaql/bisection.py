@@ -30,6 +30,45 @@ class Bisection(NamedTuple):
     seen: np.ndarray  # corners of the box of all states seen so far
     actions: np.ndarray  # the actions to choose from, in the standard space, one row per action
 
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        return {f"{name}_{field}": getattr(self, field) for field in (*ROWS, "seen")}
+
+    def restored(self, arrays: dict[str, np.ndarray], name: str) -> "Bisection":
+        """Return the tree of a file, checked: compiled code follows its indices without looking."""
+        from spaql.files import MOST_VISITS, check_array
+
+        nodes = len(arrays[f"{name}_child"])
+        found = {}
+        for field in ROWS:
+            expected = getattr(self, field)
+            found[field] = check_array(arrays, f"{name}_{field}", expected.dtype, nodes)
+            if found[field].shape[1:] != expected.shape[1:]:
+                raise ValueError(f"its {name} partition belongs to another environment")
+        seen = check_array(arrays, f"{name}_seen", self.seen.dtype, len(self.seen))
+        if seen.shape != self.seen.shape:
+            raise ValueError(f"its {name} partition belongs to another environment")
+        tree = Bisection(**found, nodes=np.array([nodes]), seen=seen, actions=self.actions)
+        cells = np.flatnonzero(tree.child != NONE)
+        children = tree.child[cells]
+        # Each cut has added two nodes, after those that were there.
+        whole = np.array_equal(np.sort(children), np.arange(1, nodes, 2)) and nodes % 2 == 1
+        axes = np.all((tree.axis >= 0) & (tree.axis < seen.shape[1]))
+        whole = whole and bool(np.all(children > cells) and axes and tree.depth[0] == 0)
+        for half in (children, children + 1) if whole else ():
+            whole = whole and np.array_equal(tree.depth[half], tree.depth[cells] + 1)
+        if not whole:
+            raise ValueError(f"its {name} partition does not hold together")
+        sound = np.isfinite(tree.q).all() and np.all(np.abs(tree.border) <= 1.0)
+        sound = sound and np.all((tree.visits >= 0) & (tree.visits <= MOST_VISITS))
+        none = np.array_equal(seen, self.seen) and nodes == 1
+        sound = sound and bool(none or np.all((seen[0] >= -1.0) & (seen[0] <= seen[1]) & (seen[1] <= 1.0)))
+        if not sound:
+            raise ValueError(f"its {name} partition has estimates, visits or boxes that no learning gives")
+        if not np.array_equal(tree.q.argmax(axis=1), tree.best):  # the first of equals
+            raise ValueError(f"its {name} partition does not know its best actions")
+        return tree
+
 
 ROWS = Bisection._fields[:-3]  # the arrays that have a row for each node
 

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
+
 class Screen:
     """Standard error for a bar: if it is full, closed meanwhile or cannot say something, the bar goes without."""
 

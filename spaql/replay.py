@@ -71,6 +71,47 @@ class Memory(NamedTuple):
     rewards: np.ndarray  # the lowest and the highest so far, and zero
     weights: np.ndarray  # of the tiles, one row each: v, and u of each action
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        kept = min(int(self.counts[TAKEN]), len(self.reward))
+        arrays = {f"memory_{name}": getattr(self, name)[:kept] for name in KEPT}
+        return arrays | {
+            "memory_taken": self.counts[[TAKEN]],
+            "memory_rewards": self.rewards,
+            "memory_weights": self.weights,
+        }
+
+    def restored(self, arrays: dict, size: int, actions: int) -> "Memory":
+        """Return this empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
+        from spaql.files import check_array
+        from spaql.memory import with_room
+
+        memory = self
+        taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
+        kept = min(taken, size)
+        if kept != len(arrays["memory_reward"]):
+            raise ValueError("its memory is not as long as it says")
+        memory = with_room(memory, kept, size)
+        for name in KEPT:
+            into = getattr(memory, name)
+            read = check_array(arrays, f"memory_{name}", into.dtype, kept)
+            if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
+                raise ValueError(f"its memory has a wrong {name}")
+            into[:kept] = read
+        inside = all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y))
+        known = np.all((memory.action >= 0) & (memory.action < actions))
+        rewards = check_array(arrays, "memory_rewards", float, 2)
+        met = memory.reward.min(initial=0.0), memory.reward.max(initial=0.0)
+        forgot = taken > kept  # whatever rewards there were before
+        known &= bool(np.isfinite(rewards).all() and rewards[0] <= met[0] and met[1] <= rewards[1])
+        known &= forgot or tuple(rewards) == met
+        weights = check_array(arrays, "memory_weights", float, len(memory.weights))
+        known &= weights.shape == memory.weights.shape and bool(np.isfinite(weights).all())
+        if taken < 0 or not inside or not known or not np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)):
+            raise ValueError("its memory holds what no learning gives")
+        memory.counts[TAKEN], memory.rewards[:], memory.weights[:] = taken, rewards, weights
+        return memory
+
 
 KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition; cells and tiles are found again
 
