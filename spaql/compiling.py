@@ -38,7 +38,8 @@ log = logging.getLogger(__name__)
 # No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
 # bit.  Wrappers that nobody calls take a quarter of the time to compile.
 OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-INLINED = OPTIONS | {"forceinline": True, "no_cpython_wrapper": True}
+CALLED = OPTIONS | {"no_cpython_wrapper": True}
+INLINED = CALLED | {"forceinline": True}
 
 python_or_jit = register_jitable(**INLINED)
 """Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
@@ -124,8 +125,20 @@ borrowed = non_owning
 
 
 def cached_jit(function: Callable) -> Callable:
-    """Compile a function that Python calls; its machine code is kept for the next start."""
-    return _compiled(function, _folder("package"))
+    """Compile a function that Python calls; its machine code is kept for the next start.
+
+    Compiled code that calls it compiles it as a part of its own, without what only Python needs.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = _compiled(function, _folder("package"))
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return compiled(*arguments)
+
+    overload(call, jit_options=CALLED, strict=False)(lambda *arguments: function)
+    return call
 
 
 entry = cached_jit
