@@ -18,11 +18,9 @@ import pytest
 from gymnasium import spaces
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
-from spaql.archive import checksum
-from spaql.compiling import Spent, spent
+from spaql.files import checksum
 from spaql.partition import copy
 from spaql.policies import evaluate
-from spaql.progress import progress
 from spaql.systems import make_env
 from tests.conftest import Opaque, same_sines
 
@@ -581,26 +579,6 @@ def test_the_progress_bar_reaches_the_end_without_flooding_a_log(capsys):
     assert shown.count("\r") < 10
     make(SPAQL, "CartPole-v0").learn(2, 2)
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(("compiled", "elapsed"), [(0.0, 30.0), (24.0, 6.0), (40.0, 0.0)])
-def test_the_progress_bar_does_not_expect_to_compile_again(compiled, elapsed, monkeypatch):
-    bar, now = progress(100, "agents"), time.time()
-    monkeypatch.setattr(bar, "_time", lambda: now)
-    bar.start_t = bar.last_print_t = now - 30.0
-    monkeypatch.setattr(spent, "seconds", spent.seconds + compiled)
-    bar.update(2)
-    assert bar.format_dict["elapsed"] == pytest.approx(elapsed, abs=0.01)
-    bar.close()
-
-
-def test_compiling_is_counted_once_where_threads_wait_for_each_other(monkeypatch):
-    clock, counted = [10.0], Spent()
-    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
-    assert counted.add(4.0) == 6.0
-    clock[0] = 13.0
-    assert counted.add(5.0) == 8.0  # of which it waited for five
-    assert counted.seconds == 9.0
 
 
 def test_the_progress_bar_works_in_a_notebook():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import SPAQL, SPAQLR, archive
+from spaql import SPAQL, SPAQLR, files
 from spaql.bisection import box_around, copy, cut, first_cell, leaf_below, with_nodes
 from spaql.policies import export_python, export_text
 from spaql.replay import TAKEN, find_tiles
-from spaql.saving import FORMAT, VERSION
+from spaql.files import FORMAT, VERSION
 from spaql.systems import make_env
 from spaql.tiles import PLAIN, Tiles, largest_prime
 from tests.conftest import same_sines
@@ -316,10 +316,10 @@ DAMAGES = (damage_action, damage_state, damage_reward, damage_length, damage_end
 def test_what_no_learning_gives_is_refused(tmp_path, damage):
     path = tmp_path / "agent.npz"
     SPAQLR("CartPole-v0", seed=0, **SMALL | {"memory": 2000}).learn(samples=200).save(path)
-    header, arrays = archive.read(path, FORMAT, VERSION)
+    header, arrays = files.read(path, FORMAT, VERSION)
     arrays = {name: array.copy() for name, array in arrays.items()}
     damage(arrays)
-    archive.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
+    files.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
     with pytest.raises(ValueError, match="not a sound saved agent"):
         SPAQLR.load(path)
 
@@ -327,10 +327,10 @@ def test_what_no_learning_gives_is_refused(tmp_path, damage):
 def test_an_agent_of_the_version_before_is_refused_with_what_to_do(tmp_path):
     path = tmp_path / "agent.npz"
     SPAQLR("CartPole-v0", seed=0, **SMALL).learn(samples=50).save(path)
-    header, arrays = archive.read(path, FORMAT, VERSION)
+    header, arrays = files.read(path, FORMAT, VERSION)
     before = {name: array for name, array in arrays.items() if not name.startswith("trainee")}
     for former in (before | {"trainee_balls": np.zeros(1)}, arrays | {"memory_weights": np.zeros(5)}):
-        archive.write(path, header, former)
+        files.write(path, header, former)
         with pytest.raises(ValueError, match="train it again"):
             SPAQLR.load(path)
 
