@@ -44,7 +44,7 @@ INLINED = CALLED | {"forceinline": True}
 python_or_jit = register_jitable(**INLINED)
 """Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
 
-either = inlined = inner = python_or_jit
+either = inlined = inner = python_or_jit  # former names
 
 PACKAGE = Path(__file__).parent
 FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -121,7 +121,7 @@ def _non_owning(value):
     return lambda value: _view(value)
 
 
-borrowed = non_owning
+borrowed = non_owning  # the former name
 
 
 def cached_jit(function: Callable) -> Callable:
@@ -141,7 +141,7 @@ def cached_jit(function: Callable) -> Callable:
     return call
 
 
-entry = cached_jit
+entry = cached_jit  # the former name
 
 
 @functools.cache
@@ -235,7 +235,7 @@ def _is_private(folder: Path) -> bool:
 
 
 # Numba looks for changes only in the file of the function that it caches, not in those of the functions that this one
-# calls.  So there is a folder for each digest of all that can be reached.
+# calls: so there is a folder for each digest of all that can be reached.
 
 
 @functools.cache

@@ -7,13 +7,13 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer
-from spaql.compiling import either
+from spaql.compiling import python_or_jit
 from spaql.systems.environments import make_env, make_generator, space_of
 from spaql.systems.registry import Variable
 from spaql.systems.worlds import CompiledWorld, begin, compiled_world, move, observe, room
 
 
-@either
+@python_or_jit
 def trace(world, starts, lengths, actions, observations, rewards, ends):
     """Play the episodes that an environment has played, with its actions, as machine code; write all that is seen."""
     state, h = room(world), 0

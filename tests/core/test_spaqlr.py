@@ -10,9 +10,9 @@ from gymnasium import spaces
 
 from spaql import SPAQL, SPAQLR, files
 from spaql.bisection import box_around, copy, cut, first_cell, leaf_below, with_nodes
+from spaql.files import FORMAT, VERSION
 from spaql.policies import export_python, export_text
 from spaql.replay import TAKEN, find_tiles
-from spaql.files import FORMAT, VERSION
 from spaql.systems import make_env
 from spaql.tiles import PLAIN, Tiles, largest_prime
 from tests.conftest import same_sines
