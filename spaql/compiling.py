@@ -166,7 +166,7 @@ def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
     def compile_aloud(*arguments: Any) -> Any:
         since = time.perf_counter()
         if subject:
-            log.warning("compiling %s: up to ten seconds, once", subject)
+            log.warning("compiling %s: some ten seconds, once", subject)
         with interruptible():
             done = compile_now(*arguments)
         if subject:
