@@ -305,7 +305,7 @@ def is_sound(p: Partition, like: Partition, discrete: bool) -> bool:
     if not np.array_equal(np.sort(below), places[roots:]) or np.any(first <= inner):
         return False
     above = np.repeat(inner, halves)
-    sound = np.all(cells["parent"][below] == above) and np.all(cells["parent"][:roots] == NONE)
+    sound = bool(np.all(cells["parent"][below] == above) and np.all(cells["parent"][:roots] == NONE))
     sound &= np.array_equal(cells["depth"][below], cells["depth"][above] + 1) and not np.any(cells["depth"][:roots])
     sound &= bool(cells["depth"].max() <= BITS)
     # Balls: each leads to an older one of its cell.
@@ -329,7 +329,8 @@ def is_sound(p: Partition, like: Partition, discrete: bool) -> bool:
     own, best = cells["own"], cells["best"]
     if np.any((own < NONE) | (own >= count) | (best < NONE) | (best >= count)):
         return False
-    sound = np.array_equal(own != NONE, heads != NONE) and np.all(whole[own[named]] & (cell[own[named]] == named))
+    sound = np.array_equal(own != NONE, heads != NONE)
+    sound &= bool(np.all(whole[own[named]] & (cell[own[named]] == named)))
     inherited = np.flatnonzero(best != own)
     upper = cells["parent"][inherited]
     sound &= bool(np.all((upper != NONE) & (best[inherited] == best[upper])))
