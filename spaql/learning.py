@@ -207,6 +207,8 @@ class Learning:
         callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
         if not all(map(callable, callbacks)):
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        for before in (each.before for each in callbacks if hasattr(each, "before")):
+            before(self)  # as `keep_best` checks its file before hours of training
         return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
 
     def _learn_until(self, number: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
