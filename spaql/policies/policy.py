@@ -78,7 +78,7 @@ class Greedy:
         if self.h is not None:
             raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
         return simplify(
-            self.tree() if isinstance(self, Policy) else self,
+            self,
             self.env,
             target,
             leaves,
@@ -370,6 +370,12 @@ class TreePolicy(Policy):
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
         self._q, self._visits = partition.q[every, partition.best], partition.visits[every, partition.best]
+
+    def stakes(self, observations: np.ndarray) -> np.ndarray:
+        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
+        cells = np.empty(len(observations), np.int64)
+        self._find(np.ascontiguousarray(observations, float), cells)
+        return np.ptp(self._tree.q[cells], axis=1)
 
     def cells(self) -> "Cells":
         """Return the leaf cells of the state space, each with the place of its action, not joined."""
