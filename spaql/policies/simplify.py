@@ -61,7 +61,8 @@ class Simplified(NamedTuple):
     target
         The mean return that was to be kept.
     curve
-        The best tree of each size with its return on the episodes that choose, and last the policy itself.
+        The trees that no smaller one beat in the search, with their returns on the episodes that choose, and last the
+        policy itself.
     """
 
     smallest: Size
@@ -158,7 +159,12 @@ def simplify(
         interval = paper_interval(run_policy(candidate, env, first, streams[3], horizon=horizon).rewards)
         return Size(candidate.leaves if isinstance(candidate, Tree) else None, *map(float, interval), candidate)
 
-    curve = [sized(found[size][1], choosing) for size in sorted(found)] + [sized(full, choosing)]
+    curve, highest = [], -np.inf
+    for score, candidate in (found[size] for size in sorted(found)):
+        if score > highest:
+            highest = score
+            curve.append(sized(candidate, choosing))
+    curve.append(sized(full, choosing))
     target = curve[-1].mean if target is None else float(target)
     trees = [size for size in curve if size.leaves is not None]
     if not trees:
@@ -201,9 +207,11 @@ class Search:
         if compiled:
             self.play(tree, self.draw(2))  # the clock does not count compiling
             self.begun = time.monotonic()
-        before = time.monotonic()
-        self.play(tree, self.draw(10 if compiled else 1))
-        each = (time.monotonic() - before) / (10 if compiled else 1)
+        for count in (1, 10, 100):
+            before = time.monotonic()
+            self.play(tree, self.draw(count))
+            if (each := (time.monotonic() - before) / count) * count > 0.1:
+                break
         self.end = self.begun + SEARCHED * seconds
         room = int(SEARCHED * seconds / PLAYS / each), int((1 - SEARCHED) * seconds / CHOICES / each)
         planned = min(episodes, max(2, room[0])), min(fresh, max(2, room[1]))
