@@ -115,9 +115,9 @@ def imitations(
             seen.append(played.seen[some])
             actions.append(standard_actions(policy, variables, seen[-1]))
             weights.append(policy.stakes(seen[-1]) if hasattr(policy, "stakes") else np.ones(len(some)))
-            rows = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
-            some = rng.permutation(len(rows[0]))[:ROWS]
-            trees = grow(variables, *(array[some] for array in rows), leaves)
+            states, labels, counts = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
+            some = rng.permutation(len(states))[:ROWS]
+            trees = grow(variables, states[some], labels[some], counts[some], leaves)
             trees[-1] = merged(trees[-1])
 
 
@@ -130,9 +130,11 @@ def with_report(
     teacher = run_policy(policy, env, starts, rng, horizon=horizon)
     nodes = tree.apply(played.seen)
     same = np.all(np.isclose(tree.low[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
-    intervals = (Interval(*map(float, paper_interval(one.rewards))) for one in (played, teacher))
     visits = np.bincount(nodes, minlength=len(tree.feature))
-    return tree._replace(visits=visits, report=Imitation(*intervals, float(same.mean()), samples))
+    return tree._replace(
+        visits=visits,
+        report=Imitation(paper_interval(played.rewards), paper_interval(teacher.rewards), float(same.mean()), samples),
+    )
 
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
@@ -171,21 +173,23 @@ def grow(
     weights = weights / weights.mean() if weights.sum() > 0.0 else np.ones(len(weights))
     sums = (np.eye(len(kinds))[which.ravel()] if each else actions) * weights[:, None]
     rows, splits, values = [], [], []
-    feature, threshold, left, right = [], [], [], []
+    columns: tuple[list, ...] = [], [], [], []
+    feature, threshold, left, right = columns
 
     def add(row: np.ndarray) -> int:
         rows.append(row)
         splits.append(best_split(seen[row], sums[row], weights[row]))
         total = sums[row].sum(axis=0)
         values.append(kinds[total.argmax()] if each else total / max(weights[row].sum(), np.finfo(float).tiny))
-        for column, blank in ((feature, LEAF), (threshold, 0.0), (left, LEAF), (right, LEAF)):
+        for column, blank in zip(columns, (LEAF, 0.0, LEAF, LEAF), strict=True):
             column.append(blank)
         return len(rows) - 1
 
     def made() -> Tree:
         low = np.array(values)
-        columns = (np.array(column) for column in (feature, threshold, left, right))
-        return Tree(*columns, low, low + 1.0 if variables.box is None else low, variables)
+        high = low + 1.0 if variables.box is None else low
+        questions = [np.array(column) for column in columns]
+        return Tree(questions[0], questions[1], questions[2], questions[3], low, high, variables)
 
     add(np.arange(len(seen)))
     trees = [made()]

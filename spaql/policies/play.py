@@ -146,8 +146,7 @@ def play_interpreted(
 ) -> Episodes:
     """Play an episode of any environment from each seed, or from where its own stream is for -1: as `play`."""
     space, rewards, steps, seen = env.action_space, np.zeros(len(seeds)), np.zeros(len(seeds), np.int64), []
-    is_tree = isinstance(policy, Tree)
-    middle = policy.value if is_tree else None
+    middle = policy.value if isinstance(policy, Tree) else None
     for i, seed in enumerate(seeds.ravel().tolist()):
         observation, _ = env.reset(seed=None if seed < 0 else seed)
         over, memory = False, None
@@ -155,7 +154,7 @@ def play_interpreted(
             x = np.asarray(observation, float).ravel() + (noise * rng.standard_normal(noise.size) if noise.any() else 0)
             if record:
                 seen.append(x)
-            if not is_tree:
+            if middle is None:
                 shaped = x.reshape(env.observation_space.shape)
                 given, memory = policy.predict(shaped, state=memory, deterministic=deterministic)
             elif deterministic:

@@ -156,8 +156,8 @@ def simplify(
     search.end = np.inf
 
     def sized(candidate: Any, first: np.ndarray) -> Size:
-        interval = paper_interval(run_policy(candidate, env, first, streams[3], horizon=horizon).rewards)
-        return Size(candidate.leaves if isinstance(candidate, Tree) else None, *map(float, interval), candidate)
+        mean, low, high = map(float, paper_interval(search.play(candidate, first).rewards))
+        return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, candidate)
 
     curve, highest = [], -np.inf
     for score, candidate in (found[size] for size in sorted(found)):
