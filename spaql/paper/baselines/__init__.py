@@ -1,1 +1,1 @@
-"""What SPAQL-R is measured against: the limit, rules by hand, and the textbook's algorithms; one small file each."""
+"""What the algorithms are compared with: networks, Sarsa(λ), and the greatest possible return."""

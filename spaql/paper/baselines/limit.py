@@ -16,7 +16,9 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import either, entry, inlined
-from spaql.paper.runs.job import Job, Record, moments, seeds
+from spaql.paper.baselines.settings import GRIDS
+from spaql.paper.engine.job import Job, seeds
+from spaql.paper.engine.training import Trained
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, move, room, space_of
 
@@ -29,13 +31,6 @@ class Grid(NamedTuple):
     nodes: np.ndarray  # along each axis
     period: np.ndarray  # of each variable, zero if it has none; the first and the last node are then the same state
     corners: np.ndarray  # how far the nodes at the corners of a cell are from the first of them, in memory
-
-
-class Limit(NamedTuple):
-    """What dynamic programming found."""
-
-    returns: np.ndarray  # of the episodes that its policy played
-    promised: float  # the mean value of their starts, by the grid
 
 
 def make_grid(low: Any, high: Any, nodes: Any, period: Any) -> Grid:
@@ -154,9 +149,8 @@ def find_limit(
     seed: Any = 0,
     stored: int = 200,
     depth: int = 1,
-    stationary: bool = False,
-) -> Limit:
-    """Return what the best policy earns.
+) -> np.ndarray:
+    """Return the returns of episodes under the best policy.
 
     Parameters
     ----------
@@ -174,8 +168,6 @@ def find_limit(
         Of how many steps the values are kept to play with, at most; those in between use an earlier one's.
     depth
         How many steps the policy looks ahead: more make up for a coarse grid.
-    stationary
-        Whether the policy takes every step for the first, so that it does not depend on time.
     """
     env = make_env(env)
     world = compiled_world(env, space_of(env))
@@ -203,43 +195,16 @@ def find_limit(
         if np.array_equal(after, before):  # as it stays for all earlier steps
             values[: h // every + 1] = after
             break
-    if stationary:
-        values[:] = values[0]
     returns = np.empty(episodes)
     starts = world.draw(np.random.default_rng(seed), episodes)
     world.call(play, grid, chosen, values, every, limit, depth, starts, returns)
-    return Limit(returns, mean_value(grid, values[0], starts))
+    return returns
 
 
-def mean_value(grid: Grid, values: np.ndarray, starts: np.ndarray) -> float:
-    """Return the mean of the values at starts, whose missing variables are zero."""
-    places = np.zeros((len(starts), len(grid.nodes)))
-    known = min(starts.shape[1], len(grid.nodes))
-    places[:, :known] = starts[:, :known]
-    found = np.empty(len(grid.nodes))
-    return float(np.mean([between(grid.corners, values, locate(grid, place, found), found) for place in places]))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The limits of the book.  CartPole needs no grid: the regulator of `by_hand` reaches the greatest possible return.
-
-GRIDS: dict[str, dict[str, Any]] = {
-    "Pendulum-v1": {"nodes": (201, 201), "actions": 21},
-    "MountainCar-v0": {"nodes": (401, 401)},
-    "MountainCarContinuous-v0": {"nodes": (201, 201), "actions": 21},
-    "Acrobot-v1": {
-        "nodes": (45, 45, 41, 41),
-        "ends": {"theta_1_dot": 7.0, "theta_2_dot": 14.0},
-        "stored": 1,
-        "depth": 5,
-    },
-}
-
-
-def compute(job: Job) -> Record:
+def compute(job: Job) -> Trained:
     """Find the limit of a system; with the job's parameters in place of those above, as two actions or half a grid."""
     given = GRIDS[job.system] | dict(job.parameters)
-    found = find_limit(job.system, episodes=job.fresh, seed=seeds(job)[1], **given)
+    returns = find_limit(job.system, episodes=job.fresh, seed=seeds(job)[1], **given)
     history = np.zeros(1, HISTORY)
-    history["rewards"], history["evaluations"] = found.returns.mean(), found.promised
-    return Record(job, history, moments(found.returns))
+    history["rewards"] = history["evaluations"] = returns.mean()
+    return Trained(history, returns)

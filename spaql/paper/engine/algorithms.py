@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, TileQ
 from spaql.agent import Agent
 from spaql.paper.engine.job import Job, seed_of_group, seeds
 
@@ -41,11 +41,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     "SPAQL": Algorithm(SPAQL, xi=True, chooses=True),
     "SPAQL-TS": Algorithm(SPAQLTS, xi=True, chooses=True),
     "SPAQL-R": Algorithm(SPAQLR, family="repaired", by_samples=True),
+    "TileQ": Algorithm(TileQ, family="repaired", by_samples=True),
     "TRPO": NETWORK._replace(by_samples=False, before=True, minutes=1.5),
     "TRPO tuned": NETWORK._replace(by_samples=False, before=True, minutes=6.5),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": BASELINE._replace(module="spaql.paper.baselines.limit"),
-    "By hand": BASELINE._replace(module="spaql.paper.baselines.by_hand"),
     "Sarsa(λ)": BASELINE._replace(module="spaql.paper.baselines.sarsa", family="sarsa"),
 }
 LEARNERS = tuple(name for name, row in ALGORITHMS.items() if row.xi)

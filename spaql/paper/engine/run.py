@@ -99,14 +99,16 @@ def compute_all(jobs: list[Job], workers: int, scheduler: str | None) -> Iterato
     jobs = sorted(jobs, key=effort, reverse=True)
     count = check_integer("workers", workers, at_least=0) or os.cpu_count() or 1
     # Machine code leaves Python's lock alone, so that threads suffice; others need processes.
-    groups = [[job for job in jobs if on_threads(job)], [job for job in jobs if not on_threads(job)]]
-    backends: tuple[Any, ...] = ("threading", "loky")
+    groups = {
+        "threading": [job for job in jobs if on_threads(job)],
+        "loky": [job for job in jobs if not on_threads(job)],
+    }
     if scheduler is not None:
-        groups, backends = [jobs], ("dask",)
-    for group, backend in zip(groups, backends, strict=True):
+        groups = {"dask": jobs}
+    for backend, group in groups.items():
         if group:
-            with cluster(scheduler) if scheduler else contextlib.nullcontext():
-                parallel = joblib.Parallel(count, backend=backend, return_as="generator_unordered", batch_size=1)
+            with cluster(scheduler) if scheduler else contextlib.nullcontext(), joblib.parallel_config(backend):
+                parallel = joblib.Parallel(count, return_as="generator_unordered", batch_size=1)
                 yield from parallel(joblib.delayed(compute)(job) for job in group)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from spaql.checks import check_integer, check_number
+from spaql.paper.baselines.settings import GRIDS, ZOO
 from spaql.paper.engine.algorithms import LEARNERS, algorithm_called
 from spaql.paper.engine.job import FRESH, SEED, Job, frozen
 from spaql.rules import RULES, Rules, check_rules
@@ -360,6 +361,74 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
 # Six systems.  An iteration is a thousand samples, after which the policy plays `evaluations` fresh episodes.
 
 SIX = (*BOTH, "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
+
+LIMITED = ("Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")  # CartPole's is its time limit
+CONTINUOUS = ("Pendulum-v1", "MountainCarContinuous-v0")
+
+
+@declare("six", "six systems", CURVES)
+def six_jobs(
+    systems: Iterable[str] = SIX,
+    agents: int = 100,
+    others: int = 20,  # agents of Sarsa(λ) and of Random, which learns nothing
+    iterations: int = 100,
+    evaluations: int = 20,
+    seed: int = SEED,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return the learners of tiles and cells, beside Random."""
+    size = {"evaluations": evaluations, "seed": seed, "fresh": fresh}
+    jobs = []
+    for system in systems:
+        for name in ("TileQ", "SPAQL-R"):
+            jobs += make_jobs(name, system, agents=agents, iterations=iterations, **size)
+        jobs += make_jobs("Sarsa(λ)", system, agents=others, iterations=iterations, **size | {"evaluations": 100})
+        jobs += make_jobs("Random", system, agents=others, iterations=1, **size)
+    return jobs
+
+
+@declare("networks", "SAC, DQN and PPO", CURVES)
+def network_jobs(
+    systems: Iterable[str] = SIX,
+    agents: Mapping[str, int] = {"SAC": 5, "DQN": 10, "PPO": 10},
+    paper_agents: int = 20,  # on the paper's systems
+    iterations: int = 100,
+    seed: int = SEED,
+    fresh: int = FRESH,
+) -> list[Job]:
+    """Return SAC, DQN and PPO for as many samples as rl-baselines3-zoo gives them, but at most so many thousand."""
+    jobs = []
+    for system in systems:
+        own = system in BOTH
+        for name in ("SAC", "DQN", "PPO"):
+            if samples := ZOO.get(system, {}).get(name, {}).get("samples"):
+                jobs += make_jobs(
+                    name,
+                    system,
+                    agents=paper_agents if own else agents[name],
+                    iterations=min(samples // 1000, iterations),
+                    evaluations=100 if own else 20,
+                    seed=seed,
+                    fresh=fresh,
+                )
+    return jobs
+
+
+@declare("limit", "the limit")
+def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 10_000) -> list[Job]:
+    """Return dynamic programming on each grid, on half of it, and with two actions where they are continuous.
+
+    A policy that looks several steps ahead plays fewer episodes.
+    """
+    jobs = []
+    for system in systems:
+        grid = GRIDS[system]
+        half = tuple((count + 1) // 2 for count in grid["nodes"])
+        changes: list[dict[str, Any]] = [{}, {"nodes": half}, *([{"actions": 2}] if system in CONTINUOUS else [])]
+        size = {"agents": 1, "iterations": 1, "evaluations": 1, "seed": seed}
+        episodes = min(fresh, FRESH) if "depth" in grid else fresh
+        jobs += [job for change in changes for job in make_jobs("Limit", system, fresh=episodes, **size, **change)]
+    return jobs
 
 
 # Studies that one chapter has stand in its module.

@@ -1,0 +1,273 @@
+"""TRPO, SAC, PPO and DQN of Stable-Baselines3 on compiled environments, with `settings`."""
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.compiling import either
+from spaql.paper.baselines.settings import SAMPLES, settings_of
+from spaql.paper.engine.job import Job, seeds
+from spaql.paper.engine.training import CHECKPOINT, Trained, record_episode
+from spaql.rules import HISTORY
+from spaql.systems import begin, compiled_world, episode_limit, make_env, make_generator, move, observe, space_of
+
+try:
+    import torch
+    from sb3_contrib import TRPO
+    from stable_baselines3 import DQN, PPO, SAC
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("networks need sb3-contrib and torch: pip install 'spaql[trpo]'") from error
+
+CLASSES: dict[str, type[BaseAlgorithm]] = {"TRPO": TRPO, "TRPO tuned": TRPO, "SAC": SAC, "PPO": PPO, "DQN": DQN}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Environments side by side
+
+
+@either
+def begin_batch(world, starts, states, observations):
+    """Begin an episode from each row of `starts`; observations are in the environment's units."""
+    for i in range(len(states)):
+        begin(world.constants, starts[i], states[i])
+        observe(world.constants, states[i], observations[i])
+
+
+@either
+def step_batch(world, states, actions, observations, rewards, over):
+    """Take a step of each episode that is not over, and write its reward, which is 0 where there was no step."""
+    for i in range(len(states)):
+        rewards[i] = 0.0
+        if not over[i]:
+            reward, over[i] = move(world.constants, states[i], actions[i])
+            rewards[i] = reward * world.scale + world.shift
+        observe(world.constants, states[i], observations[i])
+
+
+class CompiledVecEnv(VecEnv):
+    """Environments of a compiled system, stepped in one call: what SB3's `make_vec_env` makes of them, only faster.
+
+    Like SB3's `Monitor` it reports each finished episode, in its last step's info.
+    """
+
+    def __init__(self, env_id: str, n_envs: int, seed: int):
+        self._env = make_env(env_id)
+        space = space_of(self._env)
+        world, limit = compiled_world(self._env, space), episode_limit(self._env)
+        if world is None or limit is None:
+            raise ValueError(f"networks run on registered systems whose episodes end, and {env_id} is none")
+        self._world, self.limit, dimensions = world, limit, len(space.centre)
+        self._states = np.zeros((n_envs, world.system.numbers))
+        self._observations = np.zeros((n_envs, dimensions), self._env.observation_space.dtype)
+        self._rewards, self._fell = np.zeros(n_envs), np.zeros(n_envs, bool)
+        self._returns, self._steps = np.zeros(n_envs), np.zeros(n_envs, np.int64)
+        self._rngs: list[np.random.Generator] = []
+        self.finished: list[float] = []  # returns of the episodes finished since this list was last emptied
+        self.render_mode = None
+        super().__init__(n_envs, self._env.observation_space, self._env.action_space)
+        self.seed(seed)
+
+    def reset(self) -> np.ndarray:
+        """Begin an episode everywhere."""
+        if not self._rngs or self._seeds[0] is not None:
+            self._rngs = [make_generator(seed) for seed in self._seeds]
+        self._reset_seeds()
+        for i in range(self.num_envs):
+            self._begin(i)
+        return self._observations.copy()
+
+    def _begin(self, i: int) -> None:
+        starts, one = self._world.draw(self._rngs[i], 1), slice(i, i + 1)
+        self._world.call(begin_batch, starts, self._states[one], self._observations[one])
+        self._returns[i] = self._steps[i] = 0
+        self._fell[i] = False
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take the actions of the next step."""
+        self._actions = np.asarray(actions, np.float64).reshape(self.num_envs, -1)
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
+        """Step all environments; those whose episode ends begin another."""
+        self._world.call(step_batch, self._states, self._actions, self._observations, self._rewards, self._fell)
+        self._returns += self._rewards
+        self._steps += 1
+        truncated = (self._steps >= self.limit) & ~self._fell
+        dones = self._fell | truncated
+        infos: list[dict] = [{"TimeLimit.truncated": bool(end)} for end in truncated]
+        observations = self._observations
+        for i in np.flatnonzero(dones).tolist():
+            infos[i]["terminal_observation"] = observations[i].copy()
+            infos[i]["episode"] = {"r": float(self._returns[i]), "l": int(self._steps[i])}
+            self.finished.append(float(self._returns[i]))
+            self._begin(i)
+        return observations.copy(), self._rewards.astype(np.float32), dones, infos
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the environment, for each."""
+        value = None if attr_name == "render_mode" else getattr(self._env, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refuse: the compiled environments have no attributes of their own."""
+        raise AttributeError(f"compiled environments have no attribute {attr_name!r} to set")
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+        """Refuse: the compiled environments have no methods of their own."""
+        raise AttributeError(f"compiled environments have no method {method_name!r}")
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
+        """Say that episodes are monitored, which is so."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Training
+
+
+def schedule(setting: Any) -> Any:
+    """Return a setting as Stable-Baselines3 takes it: of "lin_0.2" a function that falls from 0.2 to zero."""
+    if not (isinstance(setting, str) and setting.startswith("lin_")):
+        return setting
+    first = float(setting.removeprefix("lin_"))
+    return lambda remaining: remaining * first
+
+
+def make_model(env: VecEnv, algorithm: str, system: str, seed: int) -> BaseAlgorithm:
+    """Return an untrained agent with the settings of an algorithm on a system."""
+    settings = {name: schedule(setting) for name, setting in settings_of(algorithm, system).items()}
+    settings.pop("n_envs", None)
+    if settings.pop("normalize", False):
+        env = VecNormalize(env, gamma=settings.get("gamma", 0.99))  # the agent's own, as in rl-baselines3-zoo
+    torch.set_num_threads(1)
+    return CLASSES[algorithm]("MlpPolicy", env, seed=seed, device="cpu", **settings)
+
+
+def untrained(job: Job) -> BaseAlgorithm:
+    """Return the agent of a job before it learns."""
+    env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
+    env = CompiledVecEnv(job.system, settings_of(job.algorithm, job.system).get("n_envs", 1), env_seed)
+    agent = make_model(env, job.algorithm, job.system, agent_seed)
+    env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
+    return agent
+
+
+class Returns(BaseCallback):
+    """Writes down the mean return of the episodes that ended in each iteration of TRPO."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.means: list[float] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        finished = self.training_env.finished
+        # An iteration in which no episode ends repeats the last mean; with the settings above there is none.
+        self.means.append(float(np.mean(finished)) if finished else (self.means or [math.nan])[-1])
+        finished.clear()
+
+
+class Checkpoints(BaseCallback):
+    """Plays fresh episodes with the policy as it is after every thousand samples; training is not disturbed by it."""
+
+    def __init__(self, job: Job, words: np.ndarray):
+        super().__init__()
+        self.job, self.words = job, words
+        self.means: list[float] = []
+        self.samples: list[int] = []
+
+    def _on_step(self) -> bool:
+        # The last checkpoint comes after training, which still has a last update to do.
+        due = self.num_timesteps >= CHECKPOINT * (len(self.means) + 1)
+        if due and len(self.means) + 1 < self.job.iterations:
+            self.evaluate()
+        return True
+
+    def evaluate(self) -> None:
+        """Write down the mean return of fresh episodes under the deterministic policy."""
+        seed = int(self.words[len(self.means)]) % 2**31
+        self.means.append(float(np.mean(play(self.model, self.job.system, self.job.evaluations, seed))))
+        self.samples.append(self.num_timesteps)
+
+
+def train(job: Job) -> tuple[BaseAlgorithm, Any]:
+    """Return a trained agent, and the rewards on its way: TRPO's own episodes', the others' at every checkpoint."""
+    agent = untrained(job)
+    if job.algorithm.startswith("TRPO"):
+        batch, returns = agent.n_envs * agent.n_steps, Returns()
+        if job.iterations * SAMPLES < batch:
+            raise ValueError(f"{job.iterations} iterations of {SAMPLES} samples are less than one batch of {batch}")
+        agent.learn(job.iterations * SAMPLES // batch * batch, callback=returns)
+        return agent, returns
+    points = Checkpoints(job, seeds(job)[1].spawn(2)[0].generate_state(job.iterations))
+    agent.learn(job.iterations * CHECKPOINT, callback=points)
+    points.evaluate()
+    return agent, points
+
+
+def play(agent: BaseAlgorithm, system: str, episodes: int, seed: int) -> np.ndarray:
+    """Return the returns of fresh episodes under the deterministic policy as it is now."""
+    env: VecEnv = CompiledVecEnv(system, min(episodes, 100), seed)
+    if (trained_on := agent.get_vec_normalize_env()) is not None:
+        env = VecNormalize(env, training=False, norm_reward=False)
+        env.obs_rms = trained_on.obs_rms
+    rewards, _ = evaluate_policy(agent, env, episodes, True, return_episode_rewards=True)
+    return np.array(rewards)
+
+
+class Player:
+    """A trained agent that plays as it trained: with gSDE it draws its noise anew every `sde_sample_freq` steps.
+
+    SB3's own `predict` keeps the last draw for ever, which is one policy out of many and may be a bad one.  An agent
+    that trained on normalised observations gets them normalised here, as they were at the end of its training.
+    """
+
+    def __init__(self, agent: BaseAlgorithm):
+        self._agent, self._calls = agent, 0
+        self._trained_on = agent.get_vec_normalize_env()
+
+    def predict(
+        self, observations: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[np.ndarray, Any]:
+        """Return the actions in these states, as SB3's `predict` does."""
+        agent = self._agent
+        if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
+            agent.policy.reset_noise(len(np.atleast_2d(observations)))
+        self._calls += 1
+        if self._trained_on is not None:
+            observations = self._trained_on.normalize_obs(observations)
+        return agent.predict(observations, state, episode_start, deterministic)
+
+
+def compute(job: Job) -> Trained:
+    """Train and evaluate an agent: the counterpart of `training.compute`.
+
+    A history's `rewards` is TRPO's mean return of the episodes that ended in the iteration, and the others' of fresh
+    episodes at a checkpoint.  `fresh` are episodes under the deterministic policy; of TRPO those under the stochastic
+    one, and `quiet` those without its noise.
+    """
+    agent, met = train(job)
+    history = np.zeros(len(met.means), HISTORY)
+    history["rewards"] = history["evaluations"] = met.means
+    first, second = seeds(job)[1].spawn(2)
+    if not job.algorithm.startswith("TRPO"):
+        history["steps"] = np.diff(met.samples, prepend=0)
+        return Trained(history, play(agent, job.system, job.fresh, int(second.generate_state(1)[0]) % 2**31))
+    history["steps"] = agent.n_envs * agent.n_steps
+    player, fresh = Player(agent), []
+    for deterministic, word in zip((False, True), first.generate_state(2), strict=True):
+        torch.manual_seed(int(word))
+        env = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
+        rewards, _ = evaluate_policy(player, env, job.fresh, deterministic, return_episode_rewards=True)
+        fresh.append(np.array(rewards))
+    return Trained(history, fresh[0], fresh[1], record_episode(player, job.system, second))
