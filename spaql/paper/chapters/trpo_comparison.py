@@ -154,15 +154,14 @@ def samples_reached(needed: pd.DataFrame) -> Figure:
     figure, grid = new_figure(len(systems), height=1.7, sharex=True)
     names = present(reached)
     for axes, system in zip(grid[:, 0], systems, strict=True):
-        for (place, name), (counted, rollouts) in itertools.product(enumerate(names), COUNTED.items()):
-            if not rollouts and not ALGORITHMS[name].chooses:
+        for (place, name), filled in itertools.product(enumerate(names), (False, True)):
+            if not filled and not ALGORITHMS[name].chooses:
                 continue  # which would be drawn twice
-            mine, style = (
-                reached.query("system == @system and algorithm == @name and counted == @counted"),
-                STYLES[name],
-            )
+            counted, style = "all" if filled else "training", STYLES[name]
+            chosen = (reached.system == system) & (reached.algorithm == name) & (reached.counted == counted)
+            mine = reached[chosen]
             axes.scatter(mine.samples, place + (mine.agent % 7 - 3) / 12, s=26, marker=style.marker, linewidth=1.1,
-                         edgecolor=style.colour, facecolor=style.colour if rollouts else "white")  # fmt: skip
+                         edgecolor=style.colour, facecolor=style.colour if filled else "white")  # fmt: skip
         axes.set(xscale="log", yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
         level = number(needed[needed.system == system].level.iloc[0], 0)
         name_panel(axes, f"{title(system)}, {level}")

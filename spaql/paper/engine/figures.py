@@ -11,6 +11,8 @@ from matplotlib.ticker import MultipleLocator
 from numpy.typing import ArrayLike
 
 from spaql.paper.claims.load import paper_results
+from spaql.paper.engine.frames import best
+from spaql.paper.engine.job import job_of
 from spaql.paper.engine.style import (
     BAND,
     FAINT,
@@ -24,6 +26,7 @@ from spaql.paper.engine.style import (
     present,
     thin,
 )
+from spaql.paper.engine.training import record_episode, retrain
 from spaql.policies.interval import paper_interval
 from spaql.policies.tree import variables_of
 from spaql.systems import Variable, episode_limit, make_env, system_of
@@ -76,6 +79,16 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
     grid[1, 0].set(xlabel="training iteration", yscale="log")
     legend_above(figure, grid[0, 0])
     return figure
+
+
+def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.ndarray]]:
+    """Return an episode of the best agent of each algorithm, all from the start that the seed draws.
+
+    Stored rows hold no partitions, so the agents are trained again.
+    """
+    rows = {name: best(agents[agents.algorithm == name]) for name in present(agents)}
+    start = np.random.SeedSequence(seed)
+    return {name: record_episode(retrain(job_of(row)), row.system, start) for name, row in rows.items()}
 
 
 def episodes(played: Mapping[str, Mapping[str, np.ndarray]], env_id: str) -> Figure:
