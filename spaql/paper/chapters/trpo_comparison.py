@@ -20,7 +20,8 @@ from spaql.paper.engine.statistics import (
     spell,
     summarise,
 )
-from spaql.paper.engine.style import STYLES, legend_above, name_panel, new_figure, number, present
+from spaql.paper.engine.style import STYLES, between, legend_above, name_panel, new_figure, number, present
+from spaql.policies.interval import Interval
 from spaql.systems import title
 
 FIRST = 300  # batches that have a panel of their own: they decide who leads at first
@@ -121,6 +122,12 @@ def crossings(agents: pd.DataFrame) -> pd.DataFrame:
                 row |= spell(name, percentile_interval(*found))
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def text_of(row: Mapping, column: str, digits: int = 0) -> str:
+    """Return a number of a frame with its interval as text; infinite is never."""
+    interval = Interval(row[column], row[f"{column}_low"], row[f"{column}_high"])
+    return between(interval, digits).replace("inf", "∞") if np.isfinite(interval.mean) else "never"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
