@@ -55,7 +55,7 @@ def samples_needed(agents: pd.DataFrame, levels: Mapping[str, Sequence[float]] =
 
 
 def half_of_agents(needed: pd.DataFrame) -> pd.DataFrame:
-    """Return after how many samples half of the agents have reached a level, infinite if fewer do, with its interval.
+    """Return after how many samples half of the agents have reached a level, with its interval; infinite: half do not.
 
     `reached` is the share of agents that get there at all.
     """
@@ -121,7 +121,7 @@ def crossings(agents: pd.DataFrame) -> pd.DataFrame:
                 found = crossing(*curves_of(other), *curves_of(group), lasting=lasting)
                 row |= spell(name, percentile_interval(*found))
             rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=None if rows else ["system", "baseline", "algorithm", "lead", "first", "batch"])
 
 
 def text_of(row: Mapping, column: str, digits: int = 0) -> str:
@@ -159,7 +159,7 @@ def samples_reached(needed: pd.DataFrame) -> Figure:
     reached = needed[np.isfinite(needed.samples)]
     systems = list(dict.fromkeys(needed.system))
     figure, grid = new_figure(len(systems), height=1.7, sharex=True)
-    names = present(reached)
+    names = present(reached) or present(needed)
     for axes, system in zip(grid[:, 0], systems, strict=True):
         for (place, name), filled in itertools.product(enumerate(names), (False, True)):
             if not filled and not ALGORITHMS[name].chooses:
@@ -169,7 +169,12 @@ def samples_reached(needed: pd.DataFrame) -> Figure:
             mine = reached[chosen]
             axes.scatter(mine.samples, place + (mine.agent % 7 - 3) / 12, s=26, marker=style.marker, linewidth=1.1,
                          edgecolor=style.colour, facecolor=style.colour if filled else "white")  # fmt: skip
-        axes.set(xscale="log", yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
+        axes.set(
+            xscale="log" if len(reached) else "linear",
+            yticks=range(len(names)),
+            yticklabels=names,
+            ylim=(len(names) - 0.5, -0.5),
+        )
         level = number(needed[needed.system == system].level.iloc[0], 0)
         name_panel(axes, f"{title(system)}, {level}")
     grid[-1, 0].set_xlabel("samples")
