@@ -174,11 +174,6 @@ def interquartile_interval(values: ArrayLike) -> Interval:
     return Interval(estimate, *map(float, found.confidence_interval))
 
 
-def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
-    """Return for each level the share of agents that reach it."""
-    return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)
-
-
 def spell(name: str, found: Interval) -> dict[str, float]:
     """Return the columns of an interval: its name, and the name with the ends."""
     return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
