@@ -61,7 +61,7 @@ def half_of_agents(needed: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     by = ["system", "level", "algorithm", "counted"]
-    for key, samples in needed.groupby(by, sort=False).samples:
+    for key, samples in needed.sort_values("level", kind="stable").groupby(by, sort=False).samples:
         values = samples.to_numpy()
         drawn = np.random.default_rng(0).integers(len(values), size=(9999, len(values)))
         interval = percentile_interval(float(upper_median(values)), upper_median(values[drawn]))
