@@ -58,7 +58,7 @@ def bounds(claim: Claim, found: Measured) -> tuple[Bounds, Bounds]:
 
 def agrees(claim: Claim, found: Measured) -> bool:
     """Return whether our estimate lies where the claim says, whether or not that is shown."""
-    if claim.kind == "same order":
+    if claim.kind == "same order":  # of all pairs
         return found.effect == 1.0
     estimate = found.difference.mean if claim.kind in EQUALITIES and found.difference else found.ours.mean
     (low, high), _ = bounds(claim, found)
@@ -160,7 +160,7 @@ def judge(
             | columns_of("", found)
             | {"test": found.test if found else "", "allowed": allowed(claim, found) if found else ""}
             | {"margin": bounds(claim, found)[0][1] if found else np.nan}
-            | {"inside": bool(found and agrees(claim, found))}
+            | {"inside": verdict == HOLDS or bool(found and agrees(claim, found))}
             | {"p_for": p_for, "p_against": p_against, "effect": found.effect if found else np.nan}
             | {"verdict": verdict, "direction": way}
             | {"why": claim.why.get(way, "We have no explanation.") if verdict == DIFFERS else reason}

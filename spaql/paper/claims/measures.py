@@ -8,8 +8,8 @@ import pandas as pd
 from scipy import optimize, stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
-from spaql.paper.claims.load import Claim
 from spaql.paper.claims.groups import AGENTS, Groups, curves_of, pooled, select, values_of
+from spaql.paper.claims.load import Claim
 from spaql.paper.engine.statistics import bootstrap_weights, draw_weights, percentile_interval, student_interval, welch
 from spaql.policies.interval import Interval, clipped, paper_interval
 

@@ -158,9 +158,7 @@ def experiment(groups: Mapping[Cell, pd.DataFrame], trpo: pd.DataFrame) -> Exper
     return Experiment(values, covariance, repeats)
 
 
-def resampled(
-    number: Number, groups: Mapping[Cell, pd.DataFrame], weights: Mapping[Cell, np.ndarray]
-) -> np.ndarray:
+def resampled(number: Number, groups: Mapping[Cell, pd.DataFrame], weights: Mapping[Cell, np.ndarray]) -> np.ndarray:
     """Return a learner's number for each row of its agents' weights."""
 
     def mean(system: str, power: int = 1) -> np.ndarray:
