@@ -4,13 +4,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import optimize, stats
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 from spaql.paper.claims.groups import AGENTS, Groups, curves_of, pooled, select, values_of
 from spaql.paper.claims.load import Claim
-from spaql.paper.engine.statistics import bootstrap_weights, draw_weights, percentile_interval, student_interval, welch
+from spaql.paper.engine.statistics import (
+    bootstrap_weights,
+    crossing,
+    draw_weights,
+    percentile_interval,
+    student_interval,
+    welch,
+)
 from spaql.policies.interval import Interval, clipped, paper_interval
 
 
@@ -286,35 +292,8 @@ def bootstrapped(statistic: Callable[..., Any], samples: list[np.ndarray]) -> Me
 def measure_crossing(claim: Claim, groups: Groups, column: str) -> Measured:
     """Measure the batch from which on the mean curve of a group is not below another's."""
     (one,), (other,) = select(groups, claim.group), select(groups, claim.other)
-    estimate, resampled = crossing_batches(one, other, claim.lasting)
+    estimate, resampled = crossing(*curves_of(one), *curves_of(other), claim.lasting)
     return Measured(percentile_interval(estimate, resampled), "bootstrap", (resampled_tails(resampled),))
-
-
-def crossing(one: pd.DataFrame, other: pd.DataFrame, lasting: bool = False) -> Interval:
-    """Return the first batch after which one mean curve is not below another, or stays so (infinite: none)."""
-    return percentile_interval(*crossing_batches(one, other, lasting))
-
-
-def crossing_batches(one: pd.DataFrame, other: pd.DataFrame, lasting: bool) -> tuple[float, np.ndarray]:
-    """Return the batch at which one mean curve comes up to another, for good or for the first time, and resamples."""
-    (first, batches), (second, others) = curves_of(one), curves_of(other)
-    # A shorter run says nothing about what comes after it, and nobody has learned anything before the first batch.
-    shared = (batches <= others[-1]) & (batches > 0)
-    if not shared.any():
-        return np.inf, np.full(2, np.inf)
-    batches = batches[shared]
-    at = np.searchsorted(others, batches)  # the other group's iteration that has seen as many batches
-
-    def place(above: np.ndarray) -> np.ndarray:
-        if lasting:  # what is above from here to the end
-            above = np.flip(np.logical_and.accumulate(np.flip(above, axis=-1), axis=-1), axis=-1)
-        return np.where(above.any(axis=-1), batches[above.argmax(axis=-1)], np.inf)
-
-    curves = (first[:, shared], second[:, at])
-    weights = bootstrap_weights(*map(len, curves))
-    means = [(group.mean(axis=0), drawn @ group) for drawn, group in zip(weights, curves, strict=True)]
-    estimate, resampled = (place(a >= b) for a, b in zip(*means, strict=True))
-    return float(estimate), resampled
 
 
 MEASURES: dict[str, Callable[[Claim, Groups, str], Measured]] = {

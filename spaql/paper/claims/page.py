@@ -116,7 +116,7 @@ def summary(frame: pd.DataFrame) -> str:
 # The page of the book
 
 
-def page_tables() -> dict[str, str]:
+def substitutions() -> dict[str, str]:
     """Return what book/claims.md shows, by the names it has for them."""
     frame = verdicts()
     return {

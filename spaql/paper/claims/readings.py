@@ -36,10 +36,9 @@ from scipy import stats
 
 from spaql.paper.claims.groups import AGENTS, Groups, Key, curves_of, jobs_of, load_groups, stored_groups, values_of
 from spaql.paper.claims.load import Claim, load_claims
-from spaql.paper.claims.measures import crossing
 from spaql.paper.engine.algorithms import LEARNERS
 from spaql.paper.engine.job import SEED, Job
-from spaql.paper.engine.statistics import bootstrap_weights
+from spaql.paper.engine.statistics import bootstrap_weights, crossing, percentile_interval
 from spaql.paper.engine.study import KINDS, READINGS, XI_KINDS, Reading, parameters_of, under_reading
 
 TEXT = "text"
@@ -182,8 +181,9 @@ def log_half(variance: np.ndarray) -> np.ndarray:
 
 def log_crossing(trpo: pd.DataFrame, group: pd.DataFrame) -> tuple[float, float]:
     """Return the logarithm of the batch at which TRPO overtakes, or the last if it does not, and its standard error."""
-    _, batches = curves_of(group)
-    batch, low, high = np.log(np.minimum(crossing(trpo, group), batches[-1]))
+    curves, batches = curves_of(group)
+    found = percentile_interval(*crossing(*curves_of(trpo), curves, batches))
+    batch, low, high = np.log(np.minimum(found, batches[-1]))
     return float(batch), float(high - low) / (2 * 1.96)
 
 
@@ -386,36 +386,3 @@ def reading_fits() -> dict[str, Fit]:
 def best_reading() -> str | None:
     """Return the name of the likeliest reading; None if no reading's runs are stored."""
     return next(iter(reading_fits()), None)
-
-
-def distances() -> pd.DataFrame:
-    """Return one row per reading and number: what the paper prints, what the reading predicts, and the distance.
-
-    Columns reading, id, label, kind, `paper`, `predicted` (as printed, no logarithm), `error` (a share of the number
-    where it is compared by its logarithm) and `distance`, in standard errors.
-    """
-    return pd.DataFrame(
-        [
-            {"reading": name, "id": number.claim.id, "label": number.label, "kind": number.kind}
-            | {"paper": number.printed}
-            | {"predicted": float(np.exp(found.predicted[i]) if number.in_logs else found.predicted[i])}
-            | {"error": found.error[i], "distance": found.distance[i]}
-            for name, found in reading_fits().items()
-            for i, number in enumerate(paper_numbers())
-        ]
-    )
-
-
-def joint_fits() -> pd.DataFrame:
-    """Return one row per reading, best first: root seeds, chi-square, degrees of freedom, p, and the log-likelihood.
-
-    `behind` is by how much the log-likelihood is less than the best one's.  A column for each algorithm has the
-    chi-square of its numbers alone, `without_random` that of all but Random's.
-    """
-    measures = ("roots", "chi2", "degrees", "p", "log_likelihood", "without_random")
-    rows = [
-        {"reading": name} | {measure: getattr(found, measure) for measure in measures} | found.parts
-        for name, found in reading_fits().items()
-    ]
-    frame = pd.DataFrame(rows)
-    return frame.assign(behind=frame.log_likelihood.max() - frame.log_likelihood)
