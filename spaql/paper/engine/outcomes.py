@@ -1,6 +1,7 @@
 """Summary numbers of a run: what is stored of each agent beside its parameters."""
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -32,6 +33,8 @@ CURVES = {  # columns of the history that may be stored as lists, and the type o
     "evaluation_steps": np.int64,
 }
 
+Curves = np.ndarray | Mapping[str, np.ndarray]  # a history, or some of its columns
+
 
 def outcome(job: Job, trained: Trained) -> dict[str, float]:
     """Return the numbers of an agent by name; those that its run does not tell are missing.
@@ -62,7 +65,7 @@ def outcome(job: Job, trained: Trained) -> dict[str, float]:
     return {name: value for name, value in found.items() if value == value}
 
 
-def samples_taken(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+def samples_taken(job: Job, history: Curves, rollouts: bool = True) -> np.ndarray:
     """Return how many samples an agent had taken after each row of its history: all that it needed.
 
     SPAQL and SPAQL-TS need their rollouts, which choose the agent they keep (`rollouts=False` leaves them out, as the
@@ -74,7 +77,7 @@ def samples_taken(job: Job, history: np.ndarray, rollouts: bool = True) -> np.nd
     return np.cumsum(spent)
 
 
-def samples_behind(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+def samples_behind(job: Job, history: Curves, rollouts: bool = True) -> np.ndarray:
     """Return how many samples the policy behind each row of an agent's history had been given.
 
     TRPO's rewards are those of the episodes that it learns from, which its policy played before the update.
@@ -84,7 +87,7 @@ def samples_behind(job: Job, history: np.ndarray, rollouts: bool = True) -> np.n
     return samples_taken(job, history, rollouts)
 
 
-def batches(job: Job, history: np.ndarray) -> np.ndarray:
+def batches(job: Job, history: Curves) -> np.ndarray:
     """Return after how many batches of 200 samples the policies behind an agent's rewards were there.
 
     The paper counts an iteration of its algorithms as one batch, even where the pole falls sooner.
