@@ -249,6 +249,23 @@ def ablation_jobs(agents: int = 20, iterations: int = 2000, seed: int = SEED, fr
     return jobs
 
 
+@declare("random", "Random's row", ("curve_rewards",))
+def random_jobs(
+    agents: int = 20, iterations: int = 300, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+) -> list[Job]:
+    """Return Random on Pendulum with torques both ways and one way, starts independent and shared.
+
+    Each iteration is one more replication of the paper's row.
+    """
+    size = {"agents": agents, "iterations": iterations, "evaluations": evaluations, "seed": seed, "fresh": fresh}
+    return [
+        job
+        for system in ("Pendulum-v1", "spaql/PendulumOneWay-v1")
+        for starts in ("independent", "shared")
+        for job in make_jobs("Random", system, starts=starts, **size)
+    ]
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Readings of the paper's experiment
 
