@@ -5,6 +5,7 @@ from spaql.policies.imitate import Imitation, imitate
 from spaql.policies.play import evaluate, trajectories
 from spaql.policies.policy import Policies, Policy, ValuePolicy
 from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
+from spaql.policies.robustness import robustness
 from spaql.policies.simplify import Simplified, Size, simplify
 from spaql.policies.tree import Tree
 
@@ -25,6 +26,7 @@ __all__ = [
     "export_text",
     "imitate",
     "in_words",
+    "robustness",
     "simplify",
     "trajectories",
 ]

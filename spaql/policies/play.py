@@ -273,25 +273,3 @@ def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.n
                              f"makes {begun[: len(names)].tolist()} of it")  # fmt: skip
     episodes = run_policy(tree, env, starts, np.random.default_rng(0), record=True)
     return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
-
-
-def noise_share(tree: Tree, env: str | gym.Env, episodes: int = 100, seed: int = 0) -> float:
-    """Return how much of the variance of the actions along episodes comes from drawing within a leaf.
-
-    The paper's policy draws uniformly in the best ball; the rest of the variance is between balls.
-
-    Parameters
-    ----------
-    tree
-        Of a policy with continuous actions, with the whole intervals: `policy.tree(deterministic=False)`.
-    env
-        The system it is for.
-    episodes, seed
-        How many to play, and what seeds them.
-    """
-    env, rng = make_env(env), np.random.default_rng(seed)
-    starts = first_states(env, tree.variables.space, rng, episodes)
-    leaves = tree.apply(run_policy(tree, env, starts, rng, deterministic=False, record=True).seen)
-    low, high = tree.low[leaves, 0], tree.high[leaves, 0]
-    within = np.mean((high - low) ** 2) / 12  # the variance of a uniform draw
-    return float(within / (within + np.var((low + high) / 2)))

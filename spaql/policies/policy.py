@@ -21,7 +21,7 @@ from spaql.policies.imitate import imitate
 from spaql.policies.play import evaluate
 from spaql.policies.simplify import Simplified, simplify
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
-from spaql.spaces import Space, standardise, to_box
+from spaql.spaces import Space, pairs_of, standardise, to_box
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class Greedy:
         if self.h is not None:
             raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
         return simplify(
-            self.tree() if isinstance(self, Policy) else self,
+            self,
             self.env,
             target,
             leaves,
@@ -233,7 +233,8 @@ class Policy(Greedy):
             actions `low`, `high` and `centre` of the interval the policy draws from; for discrete ones `actions`, the
             numbers it draws from, and `centre`, all in words in `label`.  `q` and `visits` are the best ball's Q(B)
             and n(B), which includes the visits it inherited; of joined cells q is the mean by volume in the standard
-            space, visits the sum over their balls, and `cells` their number.  `frame.attrs["units"]` holds the units.
+            space, visits the sum over their balls, and `cells` their number.  Nothing supports a row of 0 visits.
+            `frame.attrs["units"]` holds the units.
         """
         pd = load("pandas", "paper")
 
@@ -242,11 +243,13 @@ class Policy(Greedy):
         groups = join(cells, intervals) if merge else [[i] for i in range(len(cells.best))]
         volume = np.prod(cells.high - cells.low, axis=1)
         first = np.array([group[0] for group in groups])
+        low = self._unmap(np.array([cells.low[group].min(axis=0) for group in groups]))
+        high = self._unmap(np.array([cells.high[group].max(axis=0) for group in groups]))
         frame: dict[str, Any] = {}
         names = {i: name for i, name in enumerate(self.variables.asked) if name}
         for i, name in names.items():
-            frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
-            frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
+            frame[f"{name}_low"] = low[:, i]
+            frame[f"{name}_high"] = high[:, i]
         frame |= self._actions(intervals[first])
         q = self._q[cells.best]
         frame["q"] = [np.average(q[group], weights=volume[group]) for group in groups]
@@ -297,7 +300,15 @@ class Policy(Greedy):
         actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
         at = branches.feature == LEAF
         actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
-        return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+        tree = Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+        cells = self.cells()
+        points = self._unmap((cells.low + cells.high) / 2)
+        for cosine, sine in pairs_of(self._space):
+            angle = points[:, cosine].copy()
+            points[:, cosine], points[:, sine] = np.cos(angle), np.sin(angle)
+        leaf, ball = np.unique((tree.apply(points), cells.best), axis=1)  # several cells may share a ball
+        visits = np.bincount(leaf, self._visits[ball], len(tree.feature))
+        return tree._replace(visits=visits.astype(np.int64))
 
     def cell_tree(self) -> tuple[Branches, dict[str, np.ndarray]]:
         """Return a tree that leads to the cells themselves, none joined, and arrays with a row for each leaf.
@@ -343,12 +354,11 @@ class Policy(Greedy):
                 columns[name if len(half) == 1 else f"{name}_{names.actions[i]}"] = centre[i] + half[i] * bound[:, i]
         return columns
 
-    def _unmap(self, axis: int, standard: np.ndarray) -> np.ndarray:
-        """Return the observed variable for values of a coordinate of the standard space."""
-        if np.isfinite(self._space.half[axis]):
-            return self._space.centre[axis] + self._space.half[axis] * standard
-        with np.errstate(divide="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
-            return np.arctanh(standard) / self._space.slope[axis]
+    def _unmap(self, points: np.ndarray) -> np.ndarray:
+        """Return the observed variables, with angles, for points of the standard space."""
+        centre, half, slope = map(np.array, self._space[:3])
+        with np.errstate(divide="ignore", invalid="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
+            return np.where(np.isfinite(half), centre + half * points, np.arctanh(points) / slope)
 
 
 class TreePolicy(Policy):
@@ -360,6 +370,12 @@ class TreePolicy(Policy):
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
         self._q, self._visits = partition.q[every, partition.best], partition.visits[every, partition.best]
+
+    def stakes(self, observations: np.ndarray) -> np.ndarray:
+        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
+        cells = np.empty(len(observations), np.int64)
+        self._find(np.ascontiguousarray(observations, float), cells)
+        return np.ptp(self._tree.q[cells], axis=1)
 
     def cells(self) -> "Cells":
         """Return the leaf cells of the state space, each with the place of its action, not joined."""

@@ -23,8 +23,8 @@ from spaql.policies.tree import LEAF, Tree, counted, turned
 from spaql.progress import progress
 from spaql.systems import compiled_world, make_env
 
-SIZES = (8, 16, 32, 64)  # leaves of the imitations that the search begins with
-WELL = 24  # leaves up to which every size is improved
+SIZES = (8, 16, 24, 48, 96)  # leaves of the imitations that the search begins with
+WELL = 24  # leaves up to which every size is searched
 ROUNDS = 5  # of each imitation
 SEARCHED = 0.7  # the share of the time for the search; the rest is for choosing and reporting
 PLAYS, CHOICES = 1000, 30  # that the two must have room for: of slow systems fewer episodes decide
@@ -133,6 +133,7 @@ def simplify(
     proposals = check_integer("proposals", proposals, at_least=0)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     search = Search(policy, env, streams[3], horizon)
+    full = policy.tree() if hasattr(policy, "cells") else policy  # the exact tree, if there is one
     episodes, fresh = search.plan(seconds, episodes, fresh)
     search.starts, choosing, reporting = (
         first_states(env, search.variables.space, rng, count)
@@ -157,7 +158,7 @@ def simplify(
         interval = paper_interval(run_policy(candidate, env, first, streams[3], horizon=horizon).rewards)
         return Size(candidate.leaves if isinstance(candidate, Tree) else None, *map(float, interval), candidate)
 
-    curve = [sized(found[size][1], choosing) for size in sorted(found)] + [sized(policy, choosing)]
+    curve = [sized(found[size][1], choosing) for size in sorted(found)] + [sized(full, choosing)]
     target = curve[-1].mean if target is None else float(target)
     trees = [size for size in curve if size.leaves is not None]
     if not trees:
@@ -166,7 +167,7 @@ def simplify(
     smallest = next((size for size in trees if size.mean >= target), best)
     best_fresh = sized(best.tree, reporting)
     smallest_fresh = best_fresh if smallest is best else sized(smallest.tree, reporting)
-    return Simplified(smallest_fresh, best_fresh, sized(policy, reporting), target, curve)
+    return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, curve)
 
 
 class OutOfTime(Exception):
@@ -221,27 +222,26 @@ class Search:
     def run(self, target: float | None, leaves: int | None, proposals: int) -> Iterator[tuple[float, Tree]]:
         """Yield trees with their returns: imitations, then improved ones of every size down to one leaf."""
         goal = self.score(self.policy) if target is None else target
-        best, smaller = (-np.inf, None), {}
+        found: list[tuple[float, Tree]] = []
         for size in SIZES if leaves is None else (leaves,):
-            for one in imitations(self.policy, self.env, size, ROUNDS, len(self.starts), self.rng, self.horizon):
-                scored = self.score(one.tree), one.tree
-                yield scored
-                best = max(best, scored, key=lambda scored: scored[0])
-                smaller |= {tree.leaves: tree for tree in one.smaller}
+            rounds = imitations(self.policy, self.env, size, ROUNDS, len(self.starts), self.rng, self.horizon)
+            for one in rounds:
+                found.append((self.score(one.tree), one.tree))
+                yield found[-1]
                 self.seen = one.seen
-            if best[0] >= goal:
+            if found[-1][0] >= goal:
                 break
         self.spread = np.maximum(turned(self.variables, self.seen).std(axis=0), 1e-12)
-        score, tree = self.improve(*best, proposals)
-        yield score, tree
+        small = [scored for scored in found if scored[1].leaves <= max(WELL, leaves or 0)]
+        score, tree = max(small, key=lambda scored: scored[0])
         while tree.leaves > 1:
+            score, tree = self.improve(score, tree, proposals)
+            yield score, tree
             candidates = smaller_trees(tree)
-            candidates += [smaller[tree.leaves - 1]] if tree.leaves - 1 in smaller else []
             scores = [self.score(candidate) for candidate in candidates]
             score, tree = max(scores), candidates[int(np.argmax(scores))]
-            if tree.leaves <= WELL or score < goal:  # large trees that reach the goal need not be better
-                score, tree = self.improve(score, tree, proposals)
-            yield score, tree
+        yield score, tree
+        yield self.improve(*max(found, key=lambda scored: scored[0]), proposals)
 
     def improve(self, best: float, tree: Tree, proposals: int) -> tuple[float, Tree]:
         """Return what changes of one node at a time make of a tree, each kept if the return rises."""
