@@ -57,7 +57,5 @@ def load_network(system: str, algorithm: str) -> Network:
     path = results() / "policies" / f"{system}-{algorithm}.npz"
     with np.load(path) as file:  # without pickles
         header = json.loads(file["header"].tobytes())
-        kernels, biases = (
-            tuple(file[f"{name}_{i}"] for i in range(header["layers"])) for name in ("kernel", "bias")
-        )
+        kernels, biases = (tuple(file[f"{name}_{i}"] for i in range(header["layers"])) for name in ("kernel", "bias"))
         return Network(kernels, biases, file["low"], file["high"], header.get("squashed", False))
