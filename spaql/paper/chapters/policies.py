@@ -146,8 +146,8 @@ def robustness_curves(frame: pd.DataFrame) -> Figure:
         styles = iter(OTHERS)
         for policy, mine in rows.groupby("policy", sort=False):
             style, mine = STYLES.get(policy.partition(",")[0]) or next(styles), mine.sort_values("value")
-            axes.plot(mine.value, mine["mean"], color=style.colour, linestyle=style.line, marker=style.marker, markersize=5,
-                      label=policy)  # fmt: skip
+            look = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "markersize": 5}
+            axes.plot(mine.value, mine["mean"], label=policy, **look)
             axes.fill_between(mine.value, mine.low, mine.high, color=style.colour, alpha=BAND, linewidth=0)
         values = sorted(rows.value.unique())
         axes.set_xscale(
@@ -164,7 +164,7 @@ def robustness_curves(frame: pd.DataFrame) -> Figure:
 
 
 def policy_map(policy: Policy, x: str, y: str, at: Mapping[str, float] | None = None, points: int = 480) -> Figure:
-    """Return a map of the action over two state variables: a slice through the partition, with the borders of its cells.
+    """Return a map of the action over two state variables: a slice through the partition, with borders of cells.
 
     Parameters
     ----------
