@@ -36,7 +36,7 @@ from spaql.policies.interval import Interval
 from spaql.policies.tree import LEAF, Variables
 from spaql.systems import Variable, make_env, solved_at, system_of
 
-SEARCH = {"leaves": 24, "proposals": 200, "seed": 0}  # of the small trees that the book shows
+SEARCH = {"leaves": 24, "proposals": 100, "seed": 0}  # of the small trees that the book shows
 SIGNED = LinearSegmentedColormap.from_list("signed", ["#0b3c7d", "#7fb2e5", "#f4f4f4", "#fdb863", "#e66101"])
 
 
