@@ -33,7 +33,7 @@ from spaql.systems import compiled_world, episode_limit, make_env, possible_retu
 # them: the best agent of the long runs, as learned and made smaller.
 PAPER = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")
 OTHERS = ("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
-OURS = [name for name in ("TileQ", "SPAQLR") if hasattr(spaql, name)]
+OURS = {name: kind for name, kind in {"TileQ": "TileQ", "SPAQL-R": "SPAQLR"}.items() if hasattr(spaql, kind)}
 NETWORKS = [("Pendulum-v1", "TRPO"), ("Pendulum-v1", "SAC"), ("CartPole-v0", "TRPO")]
 
 SAMPLES, LEAVES, SEED = 100_000, 64, 1000  # of the agents that are trained for the page, and of their trees
@@ -58,10 +58,10 @@ class Shown(NamedTuple):
 def book_policies() -> Iterator[Shown]:
     """Yield the policies of the page, in its order."""
     for system in (*PAPER, *OTHERS):
-        for name in OURS:
-            agent = getattr(spaql, name)(system, seed=SEED).learn(samples=SAMPLES)
+        for name, kind in OURS.items():
+            agent = getattr(spaql, kind)(system, seed=SEED).learn(samples=SAMPLES)
             origin = f"it imitates one agent, trained for this page on {SAMPLES:,} samples"
-            yield Shown(system, agent.algorithm.name, agent.policy.tree(leaves=LEAVES), IMITATED, origin)
+            yield Shown(system, name, agent.policy.tree(leaves=LEAVES), IMITATED, origin)
         yield from paper_policies(system) if system in PAPER else ()
         yield from (network_policy(*pair) for pair in NETWORKS if pair[0] == system)
 
