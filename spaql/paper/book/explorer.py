@@ -68,8 +68,9 @@ def book_policies() -> Iterator[Shown]:
 
 def paper_policies(system: str) -> Iterator[Shown]:
     """Yield the best policies of the paper's algorithms, and the smallest trees found in their place."""
+    agents = store.read("long", lists=False)
     for algorithm in ("SPAQL-TS", "SPAQL"):
-        policy = best_agent(system, algorithm).policy
+        policy = best_agent(agents, system, algorithm).policy
         which = "the best of the long runs' agents, by its own measure"
         yield Shown(system, algorithm, policy, LEARNED, which)
         small = small_tree(policy, system).smallest.tree

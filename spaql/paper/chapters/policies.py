@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from spaql.agent import Agent
-from spaql.paper.engine import store
 from spaql.paper.engine.frames import best
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.style import (
@@ -30,9 +29,10 @@ from spaql.paper.engine.style import (
     new_figure,
 )
 from spaql.paper.engine.training import retrain
-from spaql.policies import Policy, Simplified, Size, Tree, evaluate
+from spaql.policies import Policy, Simplified, Size, Tree
 from spaql.policies.export import signed
 from spaql.policies.interval import Interval
+from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Variables
 from spaql.systems import Variable, make_env, solved_at, system_of
 
@@ -40,10 +40,9 @@ SEARCH = {"leaves": 24, "proposals": 100, "seed": 0}  # of the small trees that 
 SIGNED = LinearSegmentedColormap.from_list("signed", ["#0b3c7d", "#7fb2e5", "#f4f4f4", "#fdb863", "#e66101"])
 
 
-def best_agent(system: str, algorithm: str) -> Agent:
-    """Return the agent of the long runs that reported the highest reward, trained again."""
-    agents = store.read("long", lists=False).query("system == @system and algorithm == @algorithm")
-    return retrain(job_of(best(agents)))
+def best_agent(agents: pd.DataFrame, system: str, algorithm: str) -> Agent:
+    """Return the agent of an algorithm that reported the highest reward, trained again."""
+    return retrain(job_of(best(agents.query("system == @system and algorithm == @algorithm"))))
 
 
 def small_tree(policy: Policy, system: str, **options: int) -> Simplified:
@@ -85,10 +84,10 @@ def known_variables(variables: Variables) -> Sequence[Variable]:
 
 def best_random_tree(variables: Variables, leaves: int, count: int, episodes: int = 100, seed: int = 0) -> Tree:
     """Return the best of some random trees on the same episodes: what a search without any policy finds."""
-    scores = {}
-    for i, tree in enumerate(random_trees(variables, leaves, count, seed)):
-        scores[i] = evaluate(tree, variables.system, episodes, seed).mean(), tree
-    return max(scores.values(), key=lambda scored: scored[0])[1]
+    env, rng = make_env(variables.system), np.random.default_rng(seed)
+    starts = first_states(env, variables.space, rng, episodes)
+    trees = random_trees(variables, leaves, count, seed)
+    return max(trees, key=lambda tree: run_policy(tree, env, starts, rng).rewards.mean())
 
 
 def lengths(system: str, factors: Sequence[float]) -> dict[str, gym.Env]:
