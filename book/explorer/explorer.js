@@ -198,7 +198,8 @@ const spaqlExplorer = (() => {
     .spaql .one .panel { display: contents; }
     .spaql .both { grid-template: repeat(6, auto) / minmax(0, 1fr) minmax(0, 1fr); }
     .spaql .both .panel { display: grid; grid-row: 1 / span 6; grid-template-rows: subgrid; align-items: start;
-      grid-template-areas: "who" "seen" "bar" "mapped" "rest" "tree"; }
+      grid-template-areas: "who" "seen" "bar" "mapped" "rest" "tree"; grid-column: 1; }
+    .spaql .both .panel + .panel { grid-column: 2; }
     .spaql .both .bar { grid-area: 3 / 1 / 4 / -1; }
     .spaql .panel > * { min-width: 0; }
     .spaql .who { grid-area: who; margin: 0.3rem 0; font-size: 0.9rem; }
@@ -228,7 +229,7 @@ const spaqlExplorer = (() => {
     @media (max-width: 600px) {
       .spaql .one { grid-template: "seen" "bar" "mapped" "rest" "who" "tree" / minmax(0, 1fr); }
       .spaql .both { gap: 0 0.4rem; }
-      .spaql .both .score { font-size: 0.9rem; min-height: 4.2em; }
+      .spaql .both .score { font-size: 0.9rem; min-height: 3em; }
       .spaql .both .who, .spaql .drive p { font-size: 0.8rem; }
       .spaql .both .readout, .spaql .both .up { display: none; }
       .spaql .both .axes { display: block; }
