@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
+from spaql.paper.baselines.stored_network import Network, load_network
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import EPISODES, LEARNED, SEED, SMALLER, Shown, read_policies, write_policies
 from spaql.policies import Tree, evaluate, trajectories
@@ -20,7 +21,6 @@ from tests.conftest import Opaque, in_browser
 PAGE = Path(__file__).parents[2] / "book" / "explorer"
 TRAINED = ["CartPole-v0", "Pendulum-v1", "spaql/PendulumDiscrete-v1"]
 SYSTEMS = [*TRAINED, "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"]
-ANGLES = np.random.default_rng(0).uniform(-30, 30, 5000).tolist()
 
 CONTROLS = """
         const place = document.getElementById("spaql-explorer");
@@ -48,16 +48,16 @@ def agents():
 
 @pytest.fixture(scope="module")
 def small(agents):
-    found = agents["CartPole-v0", "SPAQLTS"].policy.simplify(target=195, leaves=5, proposals=50, progress_bar=False)
-    return found.smallest.tree
+    return agents["CartPole-v0", "SPAQLTS"].policy.tree(leaves=5, episodes=20)
 
 
 @pytest.fixture(scope="module")
 def folder(agents, small, tmp_path_factory):
-    """A folder with the page and the policies of these agents, the last of which is a simplified one."""
+    """A folder with the page and the policies of these agents, the last of which is a small tree."""
     folder = tmp_path_factory.mktemp("explorer")
     shutil.copytree(PAGE, folder, dirs_exist_ok=True)
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
+    shown += [explorer.network_policy(*pair) for pair in explorer.NETWORKS]
     write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)])
     return folder
 
@@ -98,45 +98,28 @@ def play_gymnasium(agent, system, seed):
     return {"states": states, "observations": observations, "actions": actions, "total": total}
 
 
-@pytest.fixture(scope="module")
-def episodes(agents):
-    return [
+@in_browser
+def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(browse, folder, agents):
+    episodes = [
         play_gymnasium(agent, system, seed) | {"system": system, "policy": i}
         for i, ((system, _), agent) in enumerate(agents.items())
         for seed in (0, 1, 2)
     ]
-
-
-@pytest.fixture(scope="module")
-def played(browse, folder, episodes):
-    """What the browser makes of Gymnasium's episodes, and its sines of some angles."""
-    return browse(
+    answers = browse(
         folder,
         """
-        const answers = given.episodes.map((episode) => {
-            const system = SPAQL_POLICIES.systems[episode.system];
-            const policy = SPAQL_POLICIES.policies[episode.policy];
-            return {
-                whole: spaqlExplorer.episode(system, policy, episode.states[0], episode.actions),
-                steps: episode.actions.map((action, i) => spaqlExplorer.step(system, episode.states[i], action)),
-                chosen: episode.observations.map((observation) => spaqlExplorer.act(system, policy, observation)),
-                closed: spaqlExplorer.episode(system, policy, episode.states[0]).actions,
-            };
+        return given.map(({ system: id, policy: i, states, observations, actions }) => {
+            const [system, policy] = [SPAQL_POLICIES.systems[id], SPAQL_POLICIES.policies[i]];
+            return [actions.map((action, t) => spaqlExplorer.step(system, states[t], action)),
+                observations.map((observation) => spaqlExplorer.act(system, policy, observation))];
         });
-        return { answers, sines: given.angles.map((angle) => [Math.sin(angle), Math.cos(angle)]) };
         """,
-        {"episodes": episodes, "angles": ANGLES},
+        episodes,
     )
-
-
-@in_browser
-def test_every_step_of_the_browser_is_gymnasiums_and_every_action_the_agents(episodes, played):
-    for expected, answer in zip(episodes, played["answers"], strict=True):
-        states = [step["state"] for step in answer["steps"]]
-        assert np.abs(np.subtract(states, expected["states"][1:])).max() < 1e-6
-        assert sum(step["reward"] for step in answer["steps"]) == pytest.approx(expected["total"], abs=1e-6)
-        assert answer["chosen"] == expected["actions"]
-    assert {len(episode["actions"]) for episode in episodes if "Pendulum" in episode["system"]} == {200}
+    for expected, (steps, chosen) in zip(episodes, answers, strict=True):
+        assert np.abs(np.subtract([step["state"] for step in steps], expected["states"][1:])).max() < 1e-6
+        assert sum(step["reward"] for step in steps) == pytest.approx(expected["total"], abs=1e-6)
+        assert chosen == expected["actions"]
 
 
 @in_browser
@@ -172,28 +155,12 @@ def test_the_physics_is_the_kernels_everywhere(browse, folder):
 
 
 @in_browser
-def test_whole_episodes_of_the_browser_are_gymnasiums(episodes, played):
-    # A pendulum that stays near the top makes 1e-12 into more than 1 within an episode, so one sine with another last
-    # bit is enough for two sound simulations to part.
-    if played["sines"] != [[float(np.sin(angle)), float(np.cos(angle))] for angle in ANGLES]:
-        pytest.skip("this browser's sines are not NumPy's to the last bit")
-    for expected, answer in zip(episodes, played["answers"], strict=True):
-        if expected["system"] == "Acrobot-v1":  # two links are chaotic, and the browser's squares are not NumPy's pow()
-            early = [np.array(states)[:30] for states in (answer["whole"]["states"], expected["states"])]
-            assert np.abs(np.subtract(*early)).max() < 1e-6
-            continue
-        assert np.abs(np.subtract(answer["whole"]["states"], expected["states"])).max() < 1e-6
-        assert answer["whole"]["total"] == pytest.approx(expected["total"], abs=1e-6)
-        assert answer["closed"] == expected["actions"]
-
-
-@in_browser
-def test_the_browser_acts_as_the_agent_everywhere(browse, agents, folder):
+def test_the_browser_acts_as_agents_and_networks_everywhere(browse, agents, folder):
     rng = np.random.default_rng(0)
     points = {}
     for system in SYSTEMS:
         low, high = np.transpose([variable.ends for variable in system_of(make_env(system)).observed])
-        drawn = (low + high) / 2 + (high - low) / 2 * rng.normal(size=(5000, len(low)))
+        drawn = (low + high) / 2 + (high - low) / 2 * rng.normal(size=(2000, len(low)))
         points[system] = drawn.astype(np.float32).tolist()
     answers = browse(
         folder,
@@ -203,82 +170,27 @@ def test_the_browser_acts_as_the_agent_everywhere(browse, agents, folder):
         """,
         points,
     )
-    for ((system, _), agent), actions in zip(agents.items(), answers, strict=False):
-        assert actions == agent.predict(np.array(points[system]), deterministic=True)[0].ravel().tolist()
-
-
-@in_browser
-def test_networks_act_in_the_browser_as_in_the_package(browse, tmp_path):
-    shown = [explorer.network_policy(*pair) for pair in explorer.NETWORKS]
-    shutil.copytree(PAGE, tmp_path / "page")
-    write_policies(tmp_path / "page" / "policies.js", shown)
-    scale = {"Pendulum-v1": [1, 1, 8], "CartPole-v0": [2.4, 3, 0.2, 3]}
-    rng = np.random.default_rng(0)
-    points = [rng.normal(scale=scale[item.system], size=(500, len(scale[item.system]))) for item in shown]
-    points = [drawn.astype(np.float32) for drawn in points]
-    answers = browse(
-        tmp_path / "page",
-        """
-        const { systems, policies } = SPAQL_POLICIES;
-        return given.map((points, i) =>
-            points.map((point) => spaqlExplorer.act(systems[policies[i].system], policies[i], point)));
-        """,
-        [drawn.tolist() for drawn in points],
-    )
-    for item, drawn, acts in zip(shown, points, answers, strict=True):
-        expected = item.what.predict(drawn)[0].ravel()
-        if item.what.low.size:
-            assert np.abs(acts - expected).max() < 1e-4  # of a torque up to 2: the package computes in 32 bits
+    players = [(system, agent) for (system, _), agent in agents.items()]
+    players += [(pair[0], load_network(*pair)) for pair in explorer.NETWORKS]
+    for (system, player), actions in zip(players, answers, strict=False):
+        expected = player.predict(np.array(points[system]), deterministic=True)[0].ravel()
+        if not isinstance(player, Network):
+            assert actions == expected.tolist()
+        elif player.low.size:
+            assert np.abs(actions - expected).max() < 1e-4  # of a torque up to 2: the package computes in 32 bits
         else:
-            assert np.mean(acts == expected) > 0.99  # but for ties within a rounding
-
-
-@in_browser
-def test_the_cell_that_is_read_is_the_tables(browse, agents, folder):
-    policy = agents["CartPole-v0", "SPAQLTS"].policy
-    frame = policy.table(merge=False)
-    point = [0.3, -0.2, 0.04, 0.5]
-    bounds, q, visits = browse(
-        folder,
-        """
-        const [system, policy] = [SPAQL_POLICIES.systems["CartPole-v0"], SPAQL_POLICIES.policies[0]];
-        const row = spaqlExplorer.find(policy, given);
-        return [spaqlExplorer.cellBounds(system, policy, given), policy.q[row], policy.visits[row]];
-        """,
-        point,
-    )
-    names = policy.variables.observed
-    inside = np.all([(frame[f"{n}_low"] <= v) & (v < frame[f"{n}_high"]) for n, v in zip(names, point, strict=True)], 0)
-    row = frame[inside].iloc[0]
-    for name, (low, high) in zip(names, bounds, strict=True):
-        # JSON has no infinity
-        assert (-np.inf if low is None else low) == pytest.approx(row[f"{name}_low"], abs=1e-9)
-        assert (np.inf if high is None else high) == pytest.approx(row[f"{name}_high"], abs=1e-9)
-    assert (q, visits) == (pytest.approx(row.q, abs=1e-4), row.visits)
+            assert np.mean(actions == expected) > 0.99  # but for ties within a rounding
 
 
 @in_browser
 def test_another_mass_or_length_is_the_packages(browse, folder):
-    changed = {"mass": 1.5, "length": 0.8}
-    names = ("Pendulum-v1", "CartPole-v0")
-    answers = browse(
-        folder,
-        """
-        return given.names.map((name) => {
-            const { family, constants } = SPAQL_POLICIES.systems[name];
-            return SPAQL_SYSTEMS[family].vary(constants, given.changed);
-        });
-        """,
-        {"names": names, "changed": changed},
-    )
-    for name, answer in zip(names, answers, strict=True):
+    script = """const { family, constants } = SPAQL_POLICIES.systems[given];
+        return SPAQL_SYSTEMS[family].vary(constants, { mass: 1.5, length: 0.8 });"""
+    for name in ("Pendulum-v1", "CartPole-v0"):
         env = make_env(name)
-        system_of(env).vary(env, **changed)
-        assert answer == pytest.approx(compiled_world(env, space_of(env)).model.constants._asdict()), name
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What a reader does
+        system_of(env).vary(env, mass=1.5, length=0.8)
+        expected = compiled_world(env, space_of(env)).model.constants._asdict()
+        assert browse(folder, script, name) == pytest.approx(expected), name
 
 
 @in_browser
@@ -339,9 +251,6 @@ def test_mouse_touch_and_keyboard_work(browse, folder, small):
         seen.playing = button("Pause") !== undefined;
         while (!button("Play")) await new Promise((go) => setTimeout(go, 50));
         seen.end = scores()[0];
-        const shown = [...place.querySelectorAll(".panel:not([hidden]) :is(canvas, pre)")];
-        seen.labels = shown.map((e) => e.getAttribute("aria-label"));
-        seen.outside = performance.getEntriesByType("resource").map((e) => e.name);
         return seen;
         """,
     )
@@ -353,8 +262,6 @@ def test_mouse_touch_and_keyboard_work(browse, folder, small):
     steps = len(trajectories(small, "CartPole-v0", [0, 0, 0.03, 0])[0])
     assert answer["end"] == f"Step {steps} of 200, return {steps}, {'the end' if steps == 200 else 'it fell'}"
     assert "theta_dot" in answer["tree"]
-    assert all(answer["labels"])
-    assert not any(name.startswith("http") for name in answer["outside"])
 
 
 @in_browser
@@ -377,10 +284,6 @@ def test_two_policies_run_from_the_start_in_the_address_which_can_be_shared(brow
     ]
     assert answer["scores"][0] != answer["scores"][1]
     assert browse(folder, run, address=answer["address"]) == answer
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The playground
 
 
 @in_browser
@@ -442,10 +345,6 @@ def playground_page(folder):
     part = explorer.playground().replace("../_static/", "").removeprefix("```{raw} html\n").removesuffix("```\n")
     (folder / "page" / "explorer.html").write_text(f"<html><body>{part}</body></html>", encoding="utf-8")
     return folder / "page"
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The book's data
 
 
 @pytest.fixture(scope="module")
