@@ -20,7 +20,15 @@
   const top = element(place, "div", { class: "spaql-row" });
   const systemChoice = choice(top, "System");
   const slider = (text, values, first) => {
-    const label = element(top, "label", { class: "check" });
+    const label = element(top, "label");
+    const caption = element(label, "span");
+    const input = element(label, "input", { type: "range", min: 0, max: values.length - 1, step: 1, value: first });
+    const value = () => values[input.value];
+    return { input, values, value, show: () => { caption.textContent = `${text} = ${value()}`; } };
+  };
+  const xi = slider("ξ", [0, 0.1, 0.4, 1, 4, 10, 20, 40, 80, 160], 4);
+  const N = slider("N", [1, 5, 10, 20, 50, 100], 1);
+  const label = element(top, "label", { class: "check" });
   const deleted = element(label, "input", { type: "checkbox" });
   label.append("delete the rewards");
   const buttons = element(place, "div", { class: "spaql-buttons" });
