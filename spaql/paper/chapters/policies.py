@@ -4,6 +4,7 @@ The explorer shows the same agents and trees.
 """
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import gymnasium as gym
@@ -105,7 +106,7 @@ def lengths(system: str, factors: Sequence[float]) -> dict[str, gym.Env]:
 
 
 def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval]) -> Figure:
-    """Show the return of trees against their size, by algorithm; the last of each is the policy itself.
+    """Show what the best tree of at most so many leaves returns, by algorithm; the last of each is the policy itself.
 
     A horizontal line is TRPO's network: how many weights it has, and what it earns with its interval.
     """
@@ -113,11 +114,13 @@ def trade_off(curves: Mapping[str, Sequence[Size]], network: tuple[int, Interval
     axes = grid[0, 0]
     for name, sizes in curves.items():
         style = STYLES[name]
-        leaves, mean, low, high = np.array([(size.leaves, *size[1:4]) for size in sizes]).T
-        axes.plot(leaves[:-1], mean[:-1], color=style.colour, linestyle=style.line, marker=style.marker, markersize=4,
+        best_so_far = itertools.accumulate(sizes[:-1], lambda best, size: max(best, size, key=lambda one: one.mean))
+        mean, low, high = np.array([size[1:4] for size in best_so_far]).T
+        leaves = [size.leaves for size in sizes]
+        axes.plot(leaves[:-1], mean, color=style.colour, linestyle=style.line, marker=style.marker, markersize=4,
                   label=f"trees from {name}")  # fmt: skip
-        axes.fill_between(leaves[:-1], low[:-1], high[:-1], color=style.colour, alpha=BAND, linewidth=0)
-        axes.plot(leaves[-1], mean[-1], style.marker, color=style.colour, markersize=12, markeredgecolor="black",
+        axes.fill_between(leaves[:-1], low, high, color=style.colour, alpha=BAND, linewidth=0)
+        axes.plot(leaves[-1], sizes[-1].mean, style.marker, color=style.colour, markersize=12, markeredgecolor="black",
                   label=f"{name}, exact tree", zorder=4)  # fmt: skip
     weights, earned = network
     axes.axhline(

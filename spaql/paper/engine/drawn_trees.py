@@ -3,9 +3,10 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from spaql.paper.engine.style import FONT, WIDTH, formulas
+from spaql.paper.engine.style import FONT, WIDTH
 from spaql.policies.export import describe_action, describe_question
 from spaql.policies.tree import LEAF, Tree
+from spaql.systems import system_called
 
 
 def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
@@ -13,10 +14,12 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
 
     A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
     """
-    place, symbols = place_nodes(tree), formulas(tree.variables.observed) | formulas(tree.variables.asked)
+    place, system = place_nodes(tree), system_called(tree.variables.system)
+    known = (*system.observed, *system.state) if system else ()
+    symbols = {variable.name: variable.formula for variable in known}
     sideways = 1.2 * tree.leaves > WIDTH
     if sideways:
-        place, size = place[:, ::-1], (max(WIDTH, 1.8 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)
+        place, size = place[:, ::-1], (max(WIDTH, 1.55 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)
     else:
         size = (WIDTH, 0.4 + 0.7 * (tree.depth + 1))
     figure = Figure(figsize=size, layout="constrained")
