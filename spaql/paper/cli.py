@@ -23,8 +23,9 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr] (where an encoding has no ξ)
+    streams: list[Any] = [stream for stream in (sys.stdout, sys.stderr) if hasattr(stream, "reconfigure")]
+    for stream in streams:
+        stream.reconfigure(errors="replace")  # where an encoding has no ξ
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     options = vars(make_parser().parse_args(arguments))
     command = options.pop("command")

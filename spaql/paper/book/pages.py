@@ -42,7 +42,7 @@ def glance(path: Path) -> None:
     for algorithm, group in agents.groupby("algorithm", sort=False):
         style, curves = STYLES[algorithm], []
         for row in group.to_dict("records"):
-            history = {name: row[f"curve_{name}"] for name in ("steps", "evaluation_steps")}
+            history: Any = {name: row[f"curve_{name}"] for name in ("steps", "evaluation_steps")}
             curves.append((samples_behind(job_of(row), history), row["curve_rewards"]))
         first, last = max(samples[0] for samples, _ in curves), min(samples[-1] for samples, _ in curves)
         counts = np.unique(np.geomspace(max(1, first), last, 150).astype(int))

@@ -56,7 +56,7 @@ def run(
         Where stored rows are looked for and added, instead of the published results and `_build/runs`.
     """
     jobs = list(jobs)
-    found = store.find(jobs, folder and [folder]) if stored else {}
+    found = store.find(jobs, [folder] if folder else None) if stored else {}
     missing = [job for job in dict.fromkeys(jobs) if job not in found]
     if missing:
         refuse_without_torch(missing)
