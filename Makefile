@@ -1,24 +1,26 @@
 # Everything a fresh clone needs: `make book` and `make test` first install requirements.lock into .venv.
 PYTHON ?= python3
 BIN = .venv/bin
-UV = $(shell command -v uv)
-INSTALL = $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip install --no-compile) --quiet
+# uv installs in 20 seconds what takes pip three minutes; where there is no uv, pip does it.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/python -m pip install --quiet $(1)
 READY = .venv/.ready
 SOURCE = _build/source
-JOBS ?= 2  # notebooks or tests at a time, each of which may need 1 GB of memory
+# Notebooks or tests at a time, each of which may need 1 GB of memory, and has one thread for matrices.
+JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 
-export OMP_NUM_THREADS = 1  # as processes run side by side
+export OMP_NUM_THREADS = 1
 
-.PHONY: setup book test test-all reproduce bench lint lock clean
+.PHONY: setup book test test-all reproduce anew bench lint lock
 
 setup: $(READY)
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv --clear .venv
-	$(INSTALL) --no-deps --only-binary :all: --require-hashes --requirement requirements.lock
-	$(INSTALL) --no-deps --no-build-isolation --editable .
+	-$(BIN)/python -m pip install --quiet uv==0.13.7
+	$(call INSTALL,--no-deps --only-binary :all: --require-hashes --requirement requirements.lock)
+	$(call INSTALL,--no-deps --no-build-isolation --editable .)
 	touch $@
 
 # The book is built from a copy of its pages, with the executed notebooks in the place of the notebooks.
@@ -37,12 +39,12 @@ test: lint book
 # The long ones too: faults by the hundred, clusters that lose workers, training TRPO, wheels.
 test-all: export SPAQL_FAULTS = 200
 test-all: lint book
-	$(INSTALL) --requirement requirements-trpo.txt || echo "Tests that train TRPO are skipped: see requirements-trpo.txt"
+	{ $(call INSTALL,--requirement requirements-trpo.txt); } || echo "No CPU build of torch: see requirements-trpo.txt"
 	$(PYTEST) -m ""
 
-reproduce: setup
+reproduce: anew book
+anew: setup
 	$(BIN)/spaql reproduce
-	$(MAKE) book
 
 bench: setup
 	$(BIN)/spaql bench
@@ -54,9 +56,5 @@ lint: setup
 
 # Pins that still fit stay; UPGRADE=--upgrade takes the newest ones.
 lock: setup
-	$(INSTALL) uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --only-binary :all: --generate-hashes --no-annotate --no-header \
 		--quiet $(UPGRADE) --extra book --extra cluster --extra test --output-file requirements.lock pyproject.toml
-
-clean:
-	rm -rf .venv _build
