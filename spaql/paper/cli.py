@@ -56,7 +56,7 @@ def make_parser() -> Parser:
     option("-h", "--help", action="store_true", help="show the parameters of a notebook")
 
     option = add(claims, help="print the paper's claims with their verdicts")
-    option("pattern", nargs="?", default="*", help="those with such an id, as 'cartpole-*'")
+    option("pattern", nargs="?", default="", help="those with such an id, as 'cartpole-*'")
     option("--verdict", choices=("holds", "differs", "undecided"), help="those with this verdict")
     option("--json", action="store_true", dest="as_json", help="as JSON, with every number")
 
@@ -121,6 +121,10 @@ def numbers(write: bool) -> None:
     from spaql.paper.engine.numbers import load_numbers, write_numbers
 
     known = load_numbers()
-    print(
-        "\n".join(map(str, write_numbers(known))) if write else "\n".join(f"{n}: {text}" for n, text in known.items())
-    )
+    if not write:
+        print("\n".join(f"{name}: {text}" for name, text in known.items()))
+        return
+    from spaql.paper.book.pages import glance
+
+    print(*write_numbers(known), sep="\n")
+    glance(clone() / "book" / "glance.png")
