@@ -64,7 +64,7 @@ def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, 
 
 def test_run_executes_a_notebook_with_other_parameters(tmp_path):
     notebook = nbformat.v4.new_notebook(
-        metadata={"kernelspec": {"name": "python3", "display_name": "", "language": ""}}
+        metadata={"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     )
     declared = nbformat.v4.new_code_cell("agents: int = 20  # how many", metadata={"tags": ["parameters"]})
     notebook.cells = [declared, nbformat.v4.new_code_cell("print(agents + 1)")]
