@@ -14,6 +14,7 @@ from spaql.paper.engine import store
 from spaql.paper.engine.frames import in_order
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.outcomes import samples_behind
+from spaql.paper.engine.provenance import results
 from spaql.paper.engine.study import STUDIES, parameters_of
 from spaql.paper.engine.style import BAND, STYLES, legend_above, new_figure, number, paper_ends
 from spaql.paper.engine.tables import Table
@@ -92,6 +93,8 @@ def studies_table() -> Table:
     """Return what every study consists of and what it took."""
     rows = []
     for name, entry in STUDIES.items():
+        if not (results() / f"{name}.parquet").is_file():
+            continue
         agents = store.read(name, lists=False)
         steps = agents.reindex(columns=["steps", "evaluation_steps"]).to_numpy(float)
         sizes = {"agents": len(agents), "environment steps": np.nansum(steps), "worker-minutes": agents.wall.sum() / 60}
