@@ -10,6 +10,7 @@ from typing import Any
 from spaql import __version__
 from spaql.paper.engine.provenance import clone
 
+QUICK = ["xi", "long", "ablation"]  # studies that are verified in a few minutes
 SHOWN = 400  # characters of a message, which may quote what was typed
 
 
@@ -60,9 +61,12 @@ def make_parser() -> Parser:
     option("--verdict", choices=("holds", "differs", "undecided"), help="those with this verdict")
     option("--json", action="store_true", dest="as_json", help="as JSON, with every number")
 
-    for command, says in ((verify, "compute stored agents again, and compare"), (reproduce, "compute studies anew")):
+    for command, says, default in (
+        (verify, "compute stored agents again, and compare", "xi, long and ablation"),
+        (reproduce, "compute studies anew", "all that need no package that is missing"),
+    ):
         option = add(command, help=says)
-        option("--study", action="append", default=[], dest="studies", help="may be repeated (default: all)")
+        option("--study", action="append", default=[], dest="studies", help=f"may be repeated (default: {default})")
         option("--workers", type=int, default=0, help="how many agents at a time (default: one a core)")
         if command is verify:
             option("--agents", type=int, help="how many in all (default: one of each group)")
@@ -94,7 +98,7 @@ def verify(studies: list[str], agents: int | None, workers: int) -> None:
     from spaql.paper.engine.reproduce import chosen
     from spaql.paper.engine.verify import verify
 
-    found = verify(chosen(studies), agents, workers=workers)
+    found = verify(chosen(studies or QUICK), agents, workers=workers)
     print(found.groupby(["study", "verdict"], sort=False).size().rename("agents").reset_index().to_string(index=False))
     if not found.sound.all():
         raise SystemExit(f"These differ:\n{found[~found.sound].drop(columns='sound').to_string(index=False)}")

@@ -108,11 +108,11 @@ def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(smal
     frame = store.read("small")
     assert list(frame.agent) == [0, 1]
     assert "curve_arms" not in frame
-    main(["verify"])
+    main(["verify", "--study", "small"])
     assert "the same bits" in capsys.readouterr().out
     store.write_file(tmp_path / "small.parquet", frame.assign(rewards=frame.rewards + 1))
     with pytest.raises(SystemExit, match="differs in rewards"):
-        main(["verify", "--agents", "2"])
+        main(["verify", "--study", "small", "--agents", "2"])
     assert other.read_bytes() == b""
     assert "nowhere" in refused(["reproduce", "--into", str(tmp_path / "nowhere")])
 
