@@ -28,7 +28,7 @@ class Rules(NamedTuple):
         ("machine"), which waits for the number of arms to change twice; or "never", a control: the best agent is kept
         for the end, and another one learns on.
     normalisation
-        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest |Q| ("absolute").
+        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest absolute Q ("absolute").
     ties
         Which of equal balls wins the argmax: a choice drawn once for each ball ("random"; the text does not say), or
         the "last" child.
