@@ -128,3 +128,12 @@ def wrong_tags(text: str, known: dict[str, str]) -> list[str]:
 def rewritten(text: str, known: dict[str, str]) -> str:
     """Return a text with the right number or verdict before each tag."""
     return TAG.sub(lambda tag: f"{text_of(tag['name'], known) or tag['text'] or ''}<!--={tag['name']}-->", text)
+
+
+def write_numbers(known: dict[str, str]) -> Iterator[Path]:
+    """Put the right numbers into the prose; yield the files that change."""
+    for path in tagged_files():
+        text = path.read_text(encoding="utf-8")
+        if (right := rewritten(text, known)) != text:
+            path.write_text(right, encoding="utf-8")
+            yield path
