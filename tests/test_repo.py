@@ -64,7 +64,8 @@ def test_a_wheel_holds_the_library_alone_and_its_command_says_so(tmp_path):
     assert not (tmp_path / "there" / "spaql" / "paper").exists()
     run = {"capture_output": True, "text": True, "cwd": tmp_path / "there"}
     subprocess.run([sys.executable, "-c", "from spaql import AQL; AQL('CartPole-v0', xi=1)"], **run, check=True)
-    refused = subprocess.run([sys.executable, "-m", "spaql", "claims"], **run)
+    alone = "import sys; sys.meta_path[:] = [found for found in sys.meta_path if 'Editable' not in repr(found)]; "
+    refused = subprocess.run([sys.executable, "-c", alone + "from spaql.__main__ import main; main()"], **run)
     assert refused.returncode == 1
     assert "clone" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
