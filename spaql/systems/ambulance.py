@@ -13,29 +13,20 @@ from spaql.systems.environments import plain_numbers
 from spaql.systems.registry import System, Variable, register
 
 H = 5
-SHIFTS = ((0.0, 0.25), (0.25, 0.3), (0.3, 0.5), (0.5, 0.6), (0.6, 0.65))  # where calls come from, by the step
-LAWS = ("uniform", "beta", "shifting")
-
-
-def draw_calls(law: int, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
-    """Draw the calls of each step, whose last axis is the step."""
-    if law == LAWS.index("beta"):
-        return rng.beta(5.0, 2.0, size)
-    low, high = np.array(SHIFTS).T if law == LAWS.index("shifting") else (0.0, 1.0)
-    return low + (high - low) * rng.random(size)
+ALPHA = 0.25  # how much the way to the waiting place counts, beside the way to the call
 
 
 class AmbulanceEnv(gym.Env):
-    """Five steps on [0, 1] from 0.5; reward 1 - (α|x - a| + (1 - α)|a - y|), the next state is y."""
+    """Five steps on [0, 1] from 0.5; reward 1 - (α|x - a| + (1 - α)|a - y|), the next state y is drawn from a beta."""
 
     observation_space = action_space = spaces.Box(0.0, 1.0, (1,), np.float64)
 
-    def __init__(self, law: str = "uniform", alpha: float = 0.25):
-        self.law, self.alpha = LAWS.index(law), float(alpha)
+    def __init__(self, alpha: float = ALPHA):
+        self.alpha = float(alpha)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
-        self.state, self.steps, self.calls = np.array([0.5]), 0, draw_calls(self.law, self.np_random, (H,))
+        self.state, self.steps, self.calls = np.array([0.5]), 0, self.np_random.beta(5.0, 2.0, H)
         return self.state, {}
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
@@ -48,8 +39,7 @@ class AmbulanceEnv(gym.Env):
 class Ambulance(NamedTuple):
     """The constants.  The state is the place, the step, and the call of each step, drawn beforehand."""
 
-    law: int
-    alpha: float  # how much the way to the waiting place counts, beside the way to the call
+    alpha: float
 
 
 def begin(constants, start, state):
@@ -74,26 +64,18 @@ def step(constants, state, action):
 
 def draw_starts(constants: Ambulance, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw the call of each step of each episode."""
-    return draw_calls(constants.law, rng, (episodes, H))
+    return rng.beta(5.0, 2.0, (episodes, H))
 
 
 def describe(env: gym.Env) -> Ambulance | None:
     """Return the constants."""
     inner = env.unwrapped
-    return Ambulance(inner.law, inner.alpha) if plain_numbers(inner, Ambulance._fields) else None
+    return Ambulance(inner.alpha) if plain_numbers(inner, Ambulance._fields) else None
 
 
-IDS: dict[str, tuple[str, dict]] = {
-    f"spaql/Ambulance{law.capitalize()}{round(100 * alpha)}-v0": (
-        f"Ambulance, {law}, α = {alpha:g}",
-        {"law": law, "alpha": alpha},
-    )
-    for law in LAWS
-    for alpha in (0.0, 0.25, 1.0)
-}
-for _id, (_, _kwargs) in IDS.items():
-    if _id not in gym.registry:
-        gym.register(_id, entry_point="spaql.systems.ambulance:AmbulanceEnv", max_episode_steps=H, kwargs=_kwargs)
+ID = "spaql/AmbulanceBeta25-v0"
+if ID not in gym.registry:
+    gym.register(ID, entry_point="spaql.systems.ambulance:AmbulanceEnv", max_episode_steps=H)
 
 PLACE = Variable("x", "x", "", (0.0, 1.0), "$x$", "place")
 
@@ -111,8 +93,8 @@ SYSTEM = register(
         observed=(PLACE,),
         action=Variable("a", "a", "", (0.0, 1.0), "$a$"),
         size=2 + H,
-        titles={env_id: words for env_id, (words, _) in IDS.items()},
-        returns=dict.fromkeys(IDS, (0.0, float(H))),
+        titles={ID: "Ambulance"},
+        returns={ID: (0.0, float(H))},
         telling=(0, 0),
     )
 )

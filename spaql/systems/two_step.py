@@ -1,8 +1,7 @@
 """Two steps, of which the better first one earns nothing at once: the smallest process that asks for foresight.
 
 In the first state, anywhere in [0, 0.5), one action earns a quarter and leads to a place where nothing is earned; the
-other earns nothing and leads to a place where everything earns one.  Which of the two is which changes from one of
-`intervals` intervals of first states to the next.
+other earns nothing and leads to a place where everything earns one.
 """
 
 from typing import Any, NamedTuple
@@ -23,8 +22,8 @@ class TwoStepEnv(gym.Env):
 
     observation_space, action_space = spaces.Box(0.0, 1.0, (1,), np.float64), spaces.Discrete(2)
 
-    def __init__(self, intervals: int = 1):
-        self.intervals = intervals
+    def __init__(self, bait: float = BAIT):
+        self.bait = float(bait)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
@@ -34,9 +33,9 @@ class TwoStepEnv(gym.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         (x,) = self.state
         if x < 0.5:
-            better = int(action) != int(2 * self.intervals * x) % 2
+            better = int(action) == 1
             self.state = np.array([RICH if better else POOR])
-            return self.state, 0.0 if better else BAIT, False, False, {}
+            return self.state, 0.0 if better else self.bait, False, False, {}
         self.state = np.array([OVER])
         return self.state, PRIZE if x == RICH else 0.0, True, False, {}
 
@@ -44,7 +43,7 @@ class TwoStepEnv(gym.Env):
 class TwoStep(NamedTuple):
     """The constants.  The state is one number, which tells the step."""
 
-    intervals: int
+    bait: float
 
 
 def begin(constants, start, state):
@@ -61,9 +60,9 @@ def step(constants, state, action):
     """Take one of two actions; the episode is over after two steps."""
     x = state[0]
     if x < 0.5:
-        better = int(action[0]) != int(2 * constants.intervals * x) % 2
+        better = action[0] == 1.0
         state[0] = RICH if better else POOR
-        return 0.0 if better else BAIT, False
+        return 0.0 if better else constants.bait, False
     state[0] = OVER
     return PRIZE if x == RICH else 0.0, True
 
@@ -76,21 +75,12 @@ def draw_starts(constants: TwoStep, rng: np.random.Generator, episodes: int) -> 
 def describe(env: gym.Env) -> TwoStep | None:
     """Return the constants."""
     inner = env.unwrapped
-    return TwoStep(inner.intervals) if plain_numbers(inner, TwoStep._fields) else None
+    return TwoStep(inner.bait) if plain_numbers(inner, TwoStep._fields) else None
 
 
-IDS = {
-    f"spaql/TwoStep{intervals}-v0": (f"Two steps, {intervals} interval{'s' if intervals > 1 else ''}", intervals)
-    for intervals in (1, 4)
-}
-for _id, (_, _intervals) in IDS.items():
-    if _id not in gym.registry:
-        gym.register(
-            _id,
-            entry_point="spaql.systems.two_step:TwoStepEnv",
-            max_episode_steps=2,
-            kwargs={"intervals": _intervals},
-        )
+ID = "spaql/TwoStep1-v0"
+if ID not in gym.registry:
+    gym.register(ID, entry_point="spaql.systems.two_step:TwoStepEnv", max_episode_steps=2)
 
 PLACE = Variable("x", "x", "", (0.0, 1.0), "$x$", "place")
 
@@ -108,8 +98,8 @@ SYSTEM = register(
         observed=(PLACE,),
         action=Variable("a", "a", "", (0.0, 1.0), "$a$"),
         choices=lambda env: (0.0, 1.0),
-        titles={env_id: words for env_id, (words, _) in IDS.items()},
-        returns=dict.fromkeys(IDS, (0.0, 1.0)),
+        titles={ID: "Two steps"},
+        returns={ID: (0.0, 1.0)},
         telling=(0, 0),
     )
 )
