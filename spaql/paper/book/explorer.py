@@ -39,7 +39,7 @@ NETWORKS = [("Pendulum-v1", "TRPO"), ("Pendulum-v1", "SAC"), ("CartPole-v0", "TR
 SAMPLES, LEAVES, SEED = 100_000, 64, 1000  # of the agents that are trained for the page, and of their trees
 EPISODES = 1000  # fresh ones, by which each policy is rated
 
-LEARNED, SMALLER, IMITATED = "as learned", "made smaller", f"a tree of {LEAVES} leaves"
+LEARNED, SMALLER, IMITATED = "as learned", "made smaller", "as a tree"
 PRINTED = 300  # leaves up to which the page prints a tree as text
 
 LAST, WITHIN = 20, 0.3  # steps at the end, and how far from the reference they may be in the standard space
