@@ -11,11 +11,11 @@ from spaql.systems import make_env
 
 
 @pytest.mark.parametrize(
-    ("system", "x", "y"), [("Pendulum-v1", "theta", "theta_dot"), ("CartPole-v0", "theta", "x_dot")]
+    ("system", "x", "y"), [("Pendulum-v1", "theta", "theta_dot"), ("CartPole-v0", "theta", "theta_dot")]
 )
 def test_a_map_shows_the_agents_actions(system, x, y):
     agent = (SPAQL if system == "Pendulum-v1" else SPAQLTS)(system, xi=4, seed=1).learn(100, 5)
-    at = {"x": 1.0} if system == "CartPole-v0" else None
+    at = {"x": 0.1} if system == "CartPole-v0" else None
     figure = policies.policy_map(agent.policy, x, y, at)
     field = np.asarray(figure.axes[0].images[0].get_array())
     left, right, bottom, top = figure.axes[0].images[0].get_extent()
@@ -27,7 +27,7 @@ def test_a_map_shows_the_agents_actions(system, x, y):
         points = np.stack((np.cos(across), np.sin(across), up), axis=1)
         expected = agent.predict(points, deterministic=True)[0][:, 0]
     else:
-        points = np.stack((zero + 1, up, across, zero), axis=1)
+        points = np.stack((zero + 0.1, zero, across, up), axis=1)
         expected = np.where(agent.predict(points, deterministic=True)[0] == 1, 10.0, -10.0)
     assert np.allclose(field[i, j], expected)
     assert len(np.unique(field)) > 1

@@ -379,7 +379,6 @@ def test_the_story_is_true(data):
     small, parent = mine["SPAQL", SMALLER], mine["SPAQL", LEARNED]
     assert small["leaves"] < 20 < parent["leaves"]
     assert small["reward"] > parent["reward"]
-    tree = rebuilt(parent)
-    (path,) = trajectories(tree, "Pendulum-v1", [np.pi, 0.0])
-    assert len(np.unique(tree.apply(path))) == 1  # it stays in its cell
-    assert path[:, 0].max() < -0.99
+    (path,) = trajectories(rebuilt(parent), "Pendulum-v1", [np.pi, 0.0])
+    assert path[:, 0].max() < -0.99  # it hangs for the whole episode
+    assert abs(path[100:, 1].mean()) > 0.02  # and a little aside

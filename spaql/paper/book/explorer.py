@@ -238,7 +238,7 @@ def story(data: dict[str, Any]) -> str:
         f"Fewer leaves can control better. On Pendulum a tree of {small['leaves']} leaves earns "
         f"{number(small['reward'], 0)}; the SPAQL policy that it came from, with {parent['leaves']} leaves, earns "
         f"{number(parent['reward'], 0)}. Started hanging straight down, the pendulum stays there: the "
-        "torque never moves it out of its cell."
+        "torque only holds it a little aside."
     )
 
 
