@@ -31,6 +31,11 @@ def check_tree(tree: Any) -> Tree:
     return tree
 
 
+def mark(tree: Tree, node: int, comment: str) -> str:
+    """Return a comment that says if a leaf has seen no state, in the words of a language."""
+    return comment.format("no visit") if tree.unvisited(node) else ""
+
+
 def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, int]]:
     """Yield (place, node, depth): places "<" before a node's left part, ">=" before its right, "end" after; "leaf"."""
     if tree.feature[node] == LEAF:
@@ -82,18 +87,23 @@ def export_text(tree: Tree, decimals: int = 2) -> str:
     for place, node, depth in walk(tree):
         if place == "leaf":
             said = describe_action(tree, node, decimals)
-            lines.append("|   " * depth + f"|--- {said if several else f'{tree.variables.action}: {said}'}")
+            said = said if several else f"{tree.variables.action}: {said}"
+            lines.append("|   " * depth + f"|--- {said}{mark(tree, node, '  ({})')}")
         elif place != "end":
             lines.append("|   " * depth + f"|--- {describe_question(tree, node, place.ljust(2), decimals)}")
     return "\n".join(lines) + "\n"
 
 
 def export_graphviz(tree: Tree, decimals: int = 2) -> str:
-    """Return the tree in the language of Graphviz's `dot`: the left branch is where the question's answer is yes."""
+    """Return the tree in the language of Graphviz's `dot`: the left branch is where the question's answer is yes.
+
+    Leaves that have seen no state are dashed.
+    """
     lines = ["digraph Tree {", 'node [shape=box, fontname="helvetica"];', 'edge [fontname="helvetica"];']
     for node in range(len(check_tree(tree).feature)):
         if tree.feature[node] == LEAF:
-            lines.append(f'{node} [label="{describe_action(tree, node, decimals)}", style="rounded"];')
+            style = "rounded,dashed" if tree.unvisited(node) else "rounded"
+            lines.append(f'{node} [label="{describe_action(tree, node, decimals)}", style="{style}"];')
             continue
         lines.append(f'{node} [label="{describe_question(tree, node, "<", decimals)}"];')
         for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):

@@ -4,7 +4,7 @@ The leaf cells of a partition tile the state space, and each knows its best ball
 Joined where neighbours agree, they make the table; asked for one variable at a time, the tree.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
@@ -16,16 +16,139 @@ from spaql.compiling import entry
 from spaql.partition import NONE, Partition, locate
 from spaql.policies.exact_tree import Branches, make_bisected, make_tree
 from spaql.policies.export import signed
+from spaql.policies.imitate import imitate
+from spaql.policies.play import evaluate
 from spaql.policies.simplify import Simplified, simplify
 from spaql.policies.tree import LEAF, Tree, Variables, variables_of
-from spaql.spaces import Space, standardise
+from spaql.spaces import Space, pairs_of, standardise, to_box
 from spaql.spaqlr import CellTree, leaf_below
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Policy:
+class Greedy:
+    """What all policies offer: actions, returns, trees that imitate them, and the search for the smallest."""
+
+    h: int | None = None  # the time step, if the policy depends on it
+    env: gym.Env
+    variables: Variables
+    _space: Space
+    _horizon: int
+
+    def predict(
+        self, observation: ArrayLike, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[np.ndarray, None]:
+        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
+
+        It is the middle one where a ball has several, whatever the other arguments.
+        """
+        observation = np.asarray(observation, float)
+        points = np.ascontiguousarray(observation.reshape(-1, len(self._space.centre)))
+        if np.isnan(points).any():
+            raise ValueError("the observation contains NaN; expected numbers")
+        actions = self._choose(points)
+        if self.variables.box is None:
+            actions = actions[:, 0].astype(np.int64) + self.variables.start
+        else:
+            actions = to_box(self.variables.box, self._space, actions)
+        return (actions[0] if observation.shape == self.env.observation_space.shape else actions), None
+
+    def _choose(self, points: np.ndarray) -> np.ndarray:
+        """Return the actions for observations, in the standard space."""
+        raise NotImplementedError
+
+    def evaluate(self, episodes: int = 1000, seed: Any = None, **options: Any) -> Any:
+        """Return the sums of rewards of episodes; see `spaql.policies.evaluate`, for other environments too."""
+        return evaluate(self, self.env, episodes, seed, **{"horizon": self._horizon} | options)
+
+    def simplify(
+        self,
+        target: float | None = None,
+        leaves: int | None = None,
+        *,
+        seconds: float = 60.0,
+        episodes: int = 100,
+        proposals: int = 200,
+        fresh: int = 1000,
+        seed: int | np.random.SeedSequence = 0,
+        progress_bar: bool = True,
+    ) -> Simplified:
+        """Return the smallest tree found that keeps the return, and the best; see `spaql.policies.simplify`."""
+        if self.h is not None:
+            raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
+        return simplify(
+            self,
+            self.env,
+            target,
+            leaves,
+            seconds=seconds,
+            episodes=episodes,
+            proposals=proposals,
+            fresh=fresh,
+            seed=seed,
+            horizon=self._horizon,
+            progress_bar=progress_bar,
+        )
+
+    def _imitated(self, leaves: int, rounds: int, episodes: int, seed: int) -> Tree:
+        if self.h is not None:
+            raise ValueError(
+                "a policy of one time step plays no episodes of its own: imitate one that is for all steps"
+            )
+        return imitate(self, self.env, leaves, rounds=rounds, episodes=episodes, seed=seed, horizon=self._horizon)
+
+
+class ValuePolicy(Greedy):
+    """The greedy policy of action values that are no partition: of tiles, or of a network.
+
+    Parameters
+    ----------
+    values
+        Returns Q for points of the standard space, (n, d): an array of (n, len(actions)).  Preferences will do.
+    actions
+        The actions to choose from, in the standard space, one row each; numbers from 0 for discrete ones.
+    space
+        The map to the standard space.
+    env, horizon
+        The system, and the greatest length of its episodes.
+
+    Examples
+    --------
+    >>> tree = TileQ("Pendulum-v1", seed=0).learn(samples=100_000).policy.tree(leaves=64)
+    >>> print(tree.report)  # what tree and policy earn, and how often they agree
+    """
+
+    def __init__(
+        self, values: Callable[[np.ndarray], np.ndarray], actions: np.ndarray, space: Space, env: gym.Env, horizon: int
+    ):
+        self.env = env
+        self.variables = variables_of(env, space)
+        self._space, self._horizon = space, horizon
+        self._values, self._actions = values, np.atleast_2d(np.asarray(actions, float))
+
+    def __repr__(self) -> str:
+        return f"ValuePolicy({len(self._actions)} actions, {', '.join(filter(None, self.variables.asked))})"
+
+    def values(self, observations: ArrayLike) -> np.ndarray:
+        """Return Q of each action, a row for each observation."""
+        points = np.array(observations, float).reshape(-1, len(self._space.centre))
+        standardise_all(self._space, points)
+        return np.asarray(self._values(points))
+
+    def stakes(self, observations: np.ndarray) -> np.ndarray:
+        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
+        return np.ptp(self.values(observations), axis=1)
+
+    def _choose(self, points: np.ndarray) -> np.ndarray:
+        return self._actions[self.values(points).argmax(axis=1)]
+
+    def tree(self, leaves: int = 64, *, rounds: int = 5, episodes: int = 100, seed: int = 0) -> Tree:
+        """Return a tree of at most so many leaves that imitates the policy; see `spaql.policies.imitate`."""
+        return self._imitated(leaves, rounds, episodes, seed)
+
+
+class Policy(Greedy):
     """The greedy policy of a partition, for the time step `h` if it depends on time; `agent.policy` makes it.
 
     It stays what it is when the agent goes on learning.  It takes every observation as mapped to the standard space;
@@ -110,7 +233,8 @@ class Policy:
             actions `low`, `high` and `centre` of the interval the policy draws from; for discrete ones `actions`, the
             numbers it draws from, and `centre`, all in words in `label`.  `q` and `visits` are the best ball's Q(B)
             and n(B), which includes the visits it inherited; of joined cells q is the mean by volume in the standard
-            space, visits the sum over their balls, and `cells` their number.  `frame.attrs["units"]` holds the units.
+            space, visits the sum over their balls, and `cells` their number.  Nothing supports a row of 0 visits.
+            `frame.attrs["units"]` holds the units.
         """
         pd = load("pandas", "paper")
 
@@ -119,11 +243,13 @@ class Policy:
         groups = join(cells, intervals) if merge else [[i] for i in range(len(cells.best))]
         volume = np.prod(cells.high - cells.low, axis=1)
         first = np.array([group[0] for group in groups])
+        low = self._unmap(np.array([cells.low[group].min(axis=0) for group in groups]))
+        high = self._unmap(np.array([cells.high[group].max(axis=0) for group in groups]))
         frame: dict[str, Any] = {}
         names = {i: name for i, name in enumerate(self.variables.asked) if name}
         for i, name in names.items():
-            frame[f"{name}_low"] = self._unmap(i, np.array([cells.low[group, i].min() for group in groups]))
-            frame[f"{name}_high"] = self._unmap(i, np.array([cells.high[group, i].max() for group in groups]))
+            frame[f"{name}_low"] = low[:, i]
+            frame[f"{name}_high"] = high[:, i]
         frame |= self._actions(intervals[first])
         q = self._q[cells.best]
         frame["q"] = [np.average(q[group], weights=volume[group]) for group in groups]
@@ -138,8 +264,21 @@ class Policy:
         result.attrs["units"] = units
         return result
 
-    def tree(self, deterministic: bool = True) -> Tree:
-        """Return the exact decision tree: its action is the policy's on every observation.
+    def _choose(self, points: np.ndarray) -> np.ndarray:
+        cells = np.empty(len(points), np.int64)
+        self._find(points, cells)
+        return self._intervals(deterministic=True)[self._best[cells], 0]
+
+    def tree(
+        self,
+        leaves: int | None = None,
+        *,
+        deterministic: bool = True,
+        rounds: int = 5,
+        episodes: int = 100,
+        seed: int = 0,
+    ) -> Tree:
+        """Return the exact decision tree, whose action is the policy's on every observation, or a small imitation.
 
         Every threshold is the least float whose image in the standard space lies in the upper half of a cell, so the
         tree and the partition agree to the last bit.  Each cell asks its variables in the order that needs the fewest
@@ -147,15 +286,29 @@ class Policy:
 
         Parameters
         ----------
+        leaves
+            If given, a tree of at most so many leaves that imitates the policy; see `spaql.policies.imitate`.
         deterministic
             Leaves hold one action, the middle one of the best ball; False keeps all the actions the policy draws from.
+        rounds, episodes, seed
+            For an imitation.
         """
+        if leaves is not None:
+            return self._imitated(leaves, rounds, episodes, seed)
         intervals = self._intervals(deterministic)[self._best]
-        branches, leaves = self._make_tree([interval.tobytes() for interval in intervals])
+        branches, labels = self._make_tree([interval.tobytes() for interval in intervals])
         actions = np.zeros((len(branches.feature), *intervals.shape[1:]))
         at = branches.feature == LEAF
-        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in leaves]
-        return Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+        actions[at] = [np.frombuffer(leaf).reshape(intervals.shape[1:]) for leaf in labels]
+        tree = Tree(*branches, actions[:, 0], actions[:, 1], self.variables)
+        cells = self.cells()
+        points = self._unmap((cells.low + cells.high) / 2)
+        for cosine, sine in pairs_of(self._space):
+            angle = points[:, cosine].copy()
+            points[:, cosine], points[:, sine] = np.cos(angle), np.sin(angle)
+        leaf, ball = np.unique((tree.apply(points), cells.best), axis=1)  # several cells may share a ball
+        visits = np.bincount(leaf, self._visits[ball], len(tree.feature))
+        return tree._replace(visits=visits.astype(np.int64))
 
     def cell_tree(self) -> tuple[Branches, dict[str, np.ndarray]]:
         """Return a tree that leads to the cells themselves, none joined, and arrays with a row for each leaf.
@@ -167,12 +320,6 @@ class Policy:
         centre = self._intervals(deterministic=True)[best, 0]
         rows = {"low": self._low[best], "high": self._high[best], "centre": centre}
         return branches, rows | {"q": self._q[best], "visits": self._visits[best]}
-
-    def simplify(self, **options: Any) -> Simplified:
-        """Return the smallest tree found that keeps the policy's return; see `spaql.policies.simplify`."""
-        if self.h is not None:
-            raise ValueError("a policy of one time step has no return of its own: simplify one that is for all of them")
-        return simplify(self.tree(), self.env, **{"horizon": self._horizon} | options)
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -207,12 +354,11 @@ class Policy:
                 columns[name if len(half) == 1 else f"{name}_{names.actions[i]}"] = centre[i] + half[i] * bound[:, i]
         return columns
 
-    def _unmap(self, axis: int, standard: np.ndarray) -> np.ndarray:
-        """Return the observed variable for values of a coordinate of the standard space."""
-        if np.isfinite(self._space.half[axis]):
-            return self._space.centre[axis] + self._space.half[axis] * standard
-        with np.errstate(divide="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
-            return np.arctanh(standard) / self._space.slope[axis]
+    def _unmap(self, points: np.ndarray) -> np.ndarray:
+        """Return the observed variables, with angles, for points of the standard space."""
+        centre, half, slope = map(np.array, self._space[:3])
+        with np.errstate(divide="ignore", invalid="ignore"):  # φ_m reaches ±1 at infinity; arctanh is its inverse
+            return np.where(np.isfinite(half), centre + half * points, np.arctanh(points) / slope)
 
 
 class TreePolicy(Policy):
@@ -226,6 +372,12 @@ class TreePolicy(Policy):
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
         self._q, self._visits = partition.q[every, partition.best], partition.visits
+
+    def stakes(self, observations: np.ndarray) -> np.ndarray:
+        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
+        cells = np.empty(len(observations), np.int64)
+        self._find(np.ascontiguousarray(observations, float), cells)
+        return np.ptp(self._tree.q[cells], axis=1)
 
     def cells(self) -> "Cells":
         """Return the leaf cells of the state space, each with the place of its action, not joined."""
@@ -341,3 +493,10 @@ def join_along(axis: int, boxes: list[tuple]) -> list[tuple]:
                 runs.append(((low, high), members))
         joined += [((*before, side, *after), action, members) for side, members in runs]
     return joined
+
+
+@entry
+def standardise_all(space, points):
+    """Map observations to the standard space, in place."""
+    for i in range(len(points)):
+        standardise(space, points[i], points[i])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import check_name
-from spaql.policies.export import check_tree, walk
+from spaql.policies.export import check_tree, mark, walk
 from spaql.policies.tree import LEAF, NUMBERED, Tree, counted
 from spaql.spaces import PLAIN, pairs_of
 
@@ -44,7 +44,7 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
     def leaf(values: list[str]) -> str:
         return f"return {values[0]}" if len(values) == 1 else f"return ({', '.join(values)})"
 
-    body = _body(tree, name, "if {variable} < {threshold}:", "else:", "", leaf, double)
+    body = _body(tree, name, "if {variable} < {threshold}:", "else:", "", leaf, double, "  # {}")
     said = '"""' + "\n    ".join([*_head(tree, about), '"""'])
     turned = [f"    {angle} = atan2({sine}, {cosine})" for angle, cosine, sine in _angles(tree)]
     if turned:
@@ -85,7 +85,14 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
         return " ".join(f"action[{i}] = {v};" for i, v in enumerate(values)) if several else f"return {values[0]};"
 
     body = _body(
-        tree, name, "if ({variable} < {threshold}) {{", "}} else {{", "}}", leaf, single_c if single else double
+        tree,
+        name,
+        "if ({variable} < {threshold}) {{",
+        "}} else {{",
+        "}}",
+        leaf,
+        single_c if single else double,
+        "  /* {} */",
     )
     # A variable the tree never asks for is no mistake: compilers need not warn of it.
     angles = _angles(tree)
@@ -140,7 +147,7 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     def leaf(values: list[str]) -> str:
         return " ".join(f"{output} := {value};" for output, value in zip(outputs, values, strict=True))
 
-    body = _body(tree, name, "IF {variable} < {threshold} THEN", "ELSE", "END_IF;", leaf, structured)
+    body = _body(tree, name, "IF {variable} < {threshold} THEN", "ELSE", "END_IF;", leaf, structured, "  (* {} *)")
     head = ["(* " + "\n   ".join(_head(tree, about)).replace("*)", "* )"), "*)"]
     inputs = ["VAR_INPUT", *(f"    {variable} : LREAL;" for variable in names.observed), "END_VAR"]
     if angles:  # ATAN2 came with the third edition of the standard
@@ -154,71 +161,22 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
     return "\n".join(lines) + "\n"
 
 
-_VARIABLE = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "unit": {"type": "string"},
-        "low": {"type": ["number", "null"]},
-        "high": {"type": ["number", "null"]},
-        "choices": {"type": "array", "items": {"type": "number"}},
-        "first": {"type": "integer"},
-    },
-    "required": ["name", "unit"],
-    "additionalProperties": False,
-}
-
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "A control policy as a decision tree",
-    "description": "Node 0 is the root.  If an observation is below the threshold, `left` comes next, else `right`.  "
-    "Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`, in radians.",
-    "type": "object",
-    "properties": {
-        "format": {"const": "spaql tree"},
-        "version": {"const": 1},
-        "about": {"type": "array", "items": {"type": "string"}},
-        "system": {"type": "string"},
-        "observations": {"type": "array", "items": _VARIABLE},
-        "actions": {"type": "array", "items": _VARIABLE},
-        "nodes": {
-            "type": "array",
-            "items": {
-                "oneOf": [
-                    {
-                        "type": "object",
-                        "properties": {
-                            "observation": {"type": "integer", "minimum": 0},
-                            "sine": {"type": "integer", "minimum": 0},
-                            "threshold": {"type": "number"},
-                            "left": {"type": "integer", "minimum": 1},
-                            "right": {"type": "integer", "minimum": 1},
-                        },
-                        "required": ["observation", "threshold", "left", "right"],
-                        "additionalProperties": False,
-                    },
-                    {
-                        "type": "object",
-                        "properties": {"action": {"type": "array", "items": {"type": "number"}}},
-                        "required": ["action"],
-                        "additionalProperties": False,
-                    },
-                ]
-            },
-        },
-    },
-    "required": ["format", "version", "about", "system", "observations", "actions", "nodes"],
-    "additionalProperties": False,
-}
-
-
 def export_json(tree: Tree, about: str = "") -> str:
-    """Return the policy as JSON that `spaql.policies.programs.SCHEMA` describes.
+    """Return the policy as JSON.
 
     Parameters
     ----------
     tree, about
         As for `export_python`.
+
+    Returns
+    -------
+    text
+        An object with `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`,
+        of which the first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if
+        that is known.  At any other node: if number `observation` of what is observed is below the `threshold`, node
+        `left` comes next, else `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine`
+        and `observation`.
     """
     names = check_tree(tree).variables
     actions: list[dict[str, Any]]
@@ -232,7 +190,8 @@ def export_json(tree: Tree, about: str = "") -> str:
     nodes: list[dict[str, Any]] = []
     for node, values in enumerate(_values(tree)):
         if tree.feature[node] == LEAF:
-            nodes.append({"action": values})
+            known = {} if tree.visits is None else {"visits": int(tree.visits[node])}
+            nodes.append({"action": values} | known)
         else:
             question: dict[str, Any] = {
                 "observation": int(tree.feature[node]),
@@ -279,14 +238,21 @@ def _values(tree: Tree) -> list[list]:
 
 
 def _body(
-    tree: Tree, name: str, below: str, otherwise: str, end: str, leaf: Callable, write: Callable[[float], str]
+    tree: Tree,
+    name: str,
+    below: str,
+    otherwise: str,
+    end: str,
+    leaf: Callable,
+    write: Callable[[float], str],
+    comment: str,
 ) -> list[str]:
     """Return the indented lines of a program, in the words of its language."""
     check_name("name", name)
     forms, values, lines = {"<": below, ">=": otherwise, "end": end}, _values(tree), []
     for place, node, depth in walk(tree):
         if place == "leaf":
-            line = leaf([write(value) for value in values[node]])
+            line = leaf([write(value) for value in values[node]]) + mark(tree, node, comment)
         else:
             variable = tree.variables.asked[tree.feature[node]]
             line = forms[place].format(variable=variable, threshold=write(float(tree.threshold[node])))

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer
-from spaql.policies.play import Episodes, run_tree, world_of
+from spaql.policies.play import Episodes, run_policy, world_of
 from spaql.policies.tree import Tree
 from spaql.spaces import standardise
 from spaql.systems import make_env, space_of, system_of
@@ -38,7 +38,7 @@ def share_settled(
     env = make_env(env)
     space, rng = space_of(env), np.random.default_rng(seed)
     starts = world_of(env, space).draw(rng, check_integer("episodes", episodes))
-    return share_of(run_tree(tree, env, starts, rng, deterministic, record=True), env, last, within)
+    return share_of(run_policy(tree, env, starts, rng, deterministic, record=True), env, last, within)
 
 
 def share_of(played: Episodes, env: gym.Env, last: int = 20, within: float = 0.3) -> float:

@@ -148,6 +148,11 @@ class Tree(NamedTuple):
         The actions of a leaf, in the standard space: an interval, or a run of the action list without `high`.
     variables
         Names and units.
+    visits
+        How many states each node has seen: of an exact tree the visits of its cells' best balls, of an imitation the
+        states of its own fresh episodes; None if that is not known.
+    report
+        What an imitation earns, and how often it does what the policy does.
     """
 
     feature: np.ndarray
@@ -157,9 +162,21 @@ class Tree(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     variables: Variables
+    visits: np.ndarray | None = None
+    report: Any = None
 
     def __repr__(self) -> str:
-        return f"Tree({counted(self.leaves)} of {', '.join(filter(None, self.variables.asked))})"
+        said = f"{counted(self.leaves)} of {', '.join(filter(None, self.variables.asked))}"
+        return f"Tree({said}{'' if self.report is None else f'; {self.report}'})"
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the tree does, without names: questions, children and actions."""
+        return self[:6]
+
+    def unvisited(self, node: int) -> bool:
+        """Whether a leaf is known to have seen no state, so that nothing supports its action."""
+        return self.visits is not None and self.visits[node] == 0
 
     @property
     def leaves(self) -> int:
@@ -191,12 +208,6 @@ class Tree(NamedTuple):
         find_leaves(self.feature, self.threshold, self.left, self.right, self.variables.space, points, nodes)
         return nodes
 
-    def turned(self, observations: np.ndarray) -> np.ndarray:
-        """Return what the questions are about: rows of observations with angles in the places of their cosines."""
-        seen = np.empty_like(observations)
-        turn_all(self.variables.space, observations, seen)
-        return seen
-
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
     ) -> tuple[np.ndarray, None]:
@@ -206,6 +217,13 @@ class Tree(NamedTuple):
         """
         actions = self.value[self.apply(observation)]
         return (actions[0] if np.ndim(observation) == 1 else actions), None
+
+
+def turned(variables: Variables, observations: np.ndarray) -> np.ndarray:
+    """Return what questions are about: rows of observations with angles in the places of their cosines."""
+    seen = np.empty_like(observations)
+    turn_all(variables.space, observations, seen)
+    return seen
 
 
 @inlined
