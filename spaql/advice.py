@@ -1,4 +1,4 @@
-"""What a user should be told, once: by warnings that name the line of the user's own program."""
+"""One-time warnings, which name the line of the user's own program."""
 
 import contextlib
 import logging

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import gymnasium as gym
 import numpy as np
 
-from spaql import saving
+from spaql import files
 from spaql.advice import Advice, say_dimensions
 from spaql.checks import check_integer, check_seed
 from spaql.compiling import records
@@ -196,7 +196,7 @@ class Agent(Learning):
             "seed": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
             "env_seed": self.env_seed,
         }
-        saving.write(path, header, self._settled(), self._learner)
+        files.write_agent(path, header, self._settled(), self._learner)
 
     @classmethod
     def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
@@ -204,9 +204,9 @@ class Agent(Learning):
 
         `env` is needed if the agent was made with an environment rather than an id, or with an id that names a module.
         """
-        header, arrays = saving.read(path, cls.__name__)
-        made_for = saving.check_env_id(header["env_id"], path) if env is None else env
-        with saving.errors_of(path, made_for):
+        header, arrays = files.read_agent(path, cls.__name__)
+        made_for = files.check_env_id(header["env_id"], path) if env is None else env
+        with files.errors_of(path, made_for):
             agent = cls(
                 made_for,
                 **header["parameters"],
@@ -214,7 +214,7 @@ class Agent(Learning):
                 seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
                 env_seed=header["env_seed"],
             )
-            agent._set_state(saving.unpack(header, arrays, agent._state(), agent._learner, agent._memory_size))
+            agent._set_state(files.restore(header, arrays, agent._state(), agent._learner, agent._memory_size))
         return agent
 
     def __getstate__(self) -> dict[str, Any]:

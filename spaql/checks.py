@@ -79,5 +79,5 @@ def check_seed(seed: Any) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     if seed is not None:
-        seed = check_integer("seed", seed, at_least=0, at_most=None)
+        seed = check_integer("seed", seed, at_least=0, at_most=2**128 - 1)
     return np.random.SeedSequence(seed)

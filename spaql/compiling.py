@@ -1,28 +1,29 @@
-"""How the hot loops are compiled, and where the machine code is kept between starts.
+"""How the loops become machine code, and where that is kept between starts.
 
-A compiled function is one of four kinds:
+Two decorators:
 
-- `inner` and `inlined` ones are called by compiled functions,
-- `entry` ones are called by Python, and their machine code is kept for the next start,
-- `either` ones are plain Python where Python calls them, and part of the machine code where that does.
+- `cached_jit`: Python calls the function as machine code, which is kept for the next start,
+- `python_or_jit`: the function is plain Python where Python calls it, and part of the machine code where that does.
 
-`machine_code` compiles an `either` function for one system: the whole training loop, say, on the pendulum.
+`machine_code` compiles a `python_or_jit` function for one system: the whole training loop, say, on the pendulum.
 """
 
+import ast
 import contextlib
 import functools
-import glob
 import hashlib
+import importlib.util
 import logging
 import os
-import shutil
 import stat
 import sys
+import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from types import ModuleType
+from typing import Any
 
 import numba
 import numpy as np
@@ -30,28 +31,23 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks: two processes may compile the same function
-    fcntl = None  # type: ignore[assignment]
+from spaql.interrupts import interruptible
 
 log = logging.getLogger(__name__)
 
 # No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
-# bit.  Nothing here is called from C, and compiling what that would need takes a tenth of the time.
+# bit.  Wrappers that nobody calls take a quarter of the time to compile.
 OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
-INLINED = OPTIONS | {"forceinline": True}
+CALLED = OPTIONS | {"no_cpython_wrapper": True}
+INLINED = CALLED | {"forceinline": True}
 
-inner = numba.njit(**OPTIONS)
-"""Compile a function that compiled functions call."""
-
-inlined = numba.njit(**INLINED)
-"""Compile a small function into the compiled functions that call it."""
-
-either = register_jitable(**INLINED)
+python_or_jit = register_jitable(**INLINED)
 """Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
 
+either = inlined = inner = python_or_jit  # former names
+
 PACKAGE = Path(__file__).parent
+FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 def records(count: int, dtype: np.dtype) -> np.ndarray:
@@ -89,193 +85,145 @@ def _overload_lengthened(array, more):
     return records_copied if array.ndim == 1 else rows_copied
 
 
-def borrowed(array: Any) -> Any:
-    """Return an array without a share in keeping it alive, which whoever lends it does for as long as it is used.
+def non_owning(value: Any) -> Any:
+    """Return a non-owning view of an array, or of those in a named tuple: the lender must keep them alive meanwhile.
 
-    Compiled code counts references to an array whenever it is handed on.  In the hot loops that costs more than what
-    they compute; of a borrowed array there is nothing to count.  Of a named tuple all arrays are borrowed.
+    Compiled code counts references to an array whenever it is handed on, which in the hot loops costs more than what
+    they compute.  Of such a view there is nothing to count.
     """
-    return array
-
-
-@intrinsic
-def _borrow(typing_context: Any, array: Any) -> tuple[Any, Callable]:
-    """Return the type of a borrowed array, and how to make it: without the reference to its owner."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _lend(context, builder, array, arguments[0])
-
-    return array(array), generate
-
-
-def _lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return the machine code of a borrowed value of some type."""
-    if isinstance(kind, types.Array):
-        lent = context.make_array(kind)(context, builder, value)
-        lent.meminfo = lent.parent = cgutils.get_null_value(lent.meminfo.type)
-        return lent._getvalue()
-    for i, part in enumerate(kind.types if isinstance(kind, types.BaseTuple) else ()):
-        value = builder.insert_value(value, _lend(context, builder, part, builder.extract_value(value, i)), i)
     return value
 
 
-@overload(borrowed, jit_options=INLINED)
-def _borrowed(array):
-    return lambda array: _borrow(array)
+@intrinsic
+def _view(typing_context: Any, value: Any) -> tuple[Any, Callable]:
+    """Return the type of a non-owning view, and how to make it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _without_owner(context, builder, value, arguments[0])
+
+    return value(value), generate
 
 
-def entry(function: Callable) -> Callable:
-    """Compile a function that Python calls; its machine code is kept for the next start."""
-    return _cached(function, _folder("package"))
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return the machine code of a value of some type, without references to the owners of arrays."""
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, value)
+        view.meminfo = view.parent = cgutils.get_null_value(view.meminfo.type)
+        return view._getvalue()
+    for i, part in enumerate(kind.types if isinstance(kind, types.BaseTuple) else ()):
+        inside = _without_owner(context, builder, part, builder.extract_value(value, i))
+        value = builder.insert_value(value, inside, i)
+    return value
+
+
+@overload(non_owning, jit_options=INLINED)
+def _non_owning(value):
+    return lambda value: _view(value)
+
+
+borrowed = non_owning  # the former name
+
+
+def cached_jit(function: Callable) -> Callable:
+    """Compile a function that Python calls; its machine code is kept for the next start.
+
+    Compiled code that calls it compiles it as a part of its own, without what only Python needs.
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = _compiled(function, _folder("package"))
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return compiled(*arguments)
+
+    overload(call, jit_options=CALLED, strict=False)(lambda *arguments: function)
+    return call
+
+
+entry = cached_jit  # the former name
 
 
 @functools.cache
 def machine_code(function: Callable, system: type) -> Callable:
-    """Return an `either` function compiled for worlds of a system, whose machine code is kept for the next start."""
-    folder = _folder(f"{system.__module__}.{system.__qualname__}", _source_of(system))
-    return _cached(function, folder, f"{function.__module__}.{function.__name__} for {system.__name__}")
-
-
-class Spent:
-    """How many seconds of this process went into compiling what takes so long that it is said."""
-
-    seconds = 0.0
-    until = 0.0  # the end of the last of it: threads that wait for each other are not counted twice
-
-    def add(self, since: float) -> float:
-        """Add the time since then, and return how long that was."""
-        now = time.perf_counter()
-        self.seconds += now - max(since, self.until)
-        self.until = now
-        return now - since
-
-
-spent = Spent()
-
-
-PATIENCE = 120.0  # seconds to wait for another process
-
-
-class Cache(FunctionCache):
-    """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
-
-    subject = ""  # what is compiled, where that takes so long that it is said
-    since = 0.0
-    turn: IO | None = None  # a file that is locked while this process compiles
-    said: ClassVar[bool] = False  # whether this process has said that it compiles
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for these argument types; None, after a word on it, if it cannot be read."""
-        try:
-            kept = super().load_overload(sig, target_context)
-            if kept is None:
-                self.take_turn()
-                kept = super().load_overload(sig, target_context)  # by another process, meanwhile
-                self.say_compiling() if kept is None else self.end_turn()
-            return kept
-        except Exception as error:  # a damaged file makes its reader raise anything
-            log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
-            for file in Path(self.cache_path).glob("*.nb[ic]"):
-                file.unlink(missing_ok=True)
-            self.say_compiling()
-            return None
-
-    def take_turn(self) -> None:
-        """Wait while another process compiles the same function, for as long as that may take."""
-        self.end_turn()
-        if fcntl is None:
-            return
-        with contextlib.suppress(OSError):
-            self.turn = Path(self.cache_path, f"{self._impl.filename_base}.lock").open("wb")  # noqa: SIM115 (until the end of the turn)
-        until = time.monotonic() + PATIENCE
-        while self.turn and time.monotonic() < until:
-            try:
-                return fcntl.flock(self.turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                time.sleep(0.1)
-
-    def end_turn(self) -> None:
-        """Let other processes go on."""
-        if self.turn:
-            self.turn.close()
-            self.turn = None
-
-    def say_compiling(self) -> None:
-        """Say what is compiled, and how long that takes; of what Python calls, all of it at once."""
-        self.since = time.perf_counter()
-        if self.subject or not Cache.said:
-            log.warning("compiling %s: up to half a minute, once", self.subject or "what Python calls")
-        Cache.said = True
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep machine code, if there is room for it."""
-        seconds = spent.add(self.since)
-        if self.subject:
-            log.warning("compiled in %.0f s", seconds)
-        try:
-            super().save_overload(sig, data)
-        except OSError as error:
-            log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
-        finally:
-            self.end_turn()
+    """Return a `python_or_jit` function compiled for worlds of a system; its machine code is kept, too."""
+    typed = getattr(sys.modules.get(system.__module__), "__file__", None) is None  # into an interpreter
+    name = f"{system.__module__}.{system.__qualname__}"
+    folder = "" if typed else _folder(name, module_sources(system.__module__))
+    return _compiled(function, folder, f"{function.__module__}.{function.__name__} for {system.__name__}")
 
 
 _one_folder = threading.Lock()  # Numba has one setting for where machine code is kept, whichever thread asks
 
 
-def _cached(function: Callable, folder: str, subject: str = "") -> Callable:
-    """Compile a function; its machine code is kept in a folder, if there is one.  It is said if it has a subject."""
+def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
+    """Compile a function when it is called; log it if it has a subject.  Keep its machine code in a folder, if any."""
     compiled = numba.njit(**OPTIONS)(function)
-    if folder and not numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:
+        return compiled
+    compile_now = compiled._compiler.compile
+
+    def compile_aloud(*arguments: Any) -> Any:
+        since = time.perf_counter()
+        if subject:
+            log.warning("compiling %s: some ten seconds, once", subject)
+        with interruptible():
+            done = compile_now(*arguments)
+        if subject:
+            log.warning("compiled in %.0f s", time.perf_counter() - since)
+        return done
+
+    compiled._compiler.compile = compile_aloud
+    if folder:
         with _one_folder:
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
             try:
                 compiled._cache = Cache(function)
-                compiled._cache.subject = subject
-            except (OSError, RuntimeError) as error:  # no place for it: it is compiled at every start
-                log.warning("machine code cannot be kept in %s (%s)", folder, error)
+            except (OSError, RuntimeError) as error:
+                log.warning("machine code cannot be kept in %s (%s): every start compiles", folder, error)
             finally:
                 numba.config.CACHE_DIR = before
     return compiled
 
 
-@functools.cache
-def _folder(name: str, source: bytes = b"") -> str:
-    """Return a folder for machine code of this version of the sources alone, or "" if there is no safe one.
+class Cache(FunctionCache):
+    """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
 
-    Numba looks for changes only in the file of the function it caches, not in those of the functions it calls; a
-    folder for each hash of all sources makes sure that a change in one module is never answered with old machine code
-    of another.  Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    Folders of the same name for other sources, which no start has used for a month, are removed.
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is kept for these argument types; None if nothing is, or if it cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged file makes its reader raise anything
+            log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
+            for file in Path(self.cache_path).glob("*.nb[ic]"):
+                file.unlink(missing_ok=True)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep machine code, if there is room for it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
+
+
+@functools.cache
+def _folder(name: str, sources: bytes = b"") -> str:
+    """Return a folder for machine code made of these sources and the package's alone, or "" if there is no safe one.
+
+    Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
-    digest = hashlib.sha256(_sources() + source).hexdigest()[:16]
+    digest = hashlib.sha256(_package_sources() + sources).hexdigest()[:16]
     homes = [PACKAGE / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # not everyone has a home
         homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
-    for home in homes:
-        folder = home / f"{name}-{digest}"
-        try:
+    for folder in (home / f"{name}-{digest}" for home in homes):
+        with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_private(folder) and os.access(folder, os.W_OK):
-                _remove_unused(folder)
                 return str(folder)
-        except OSError:
-            continue
-    log.warning("there is no folder of your own to keep machine code in: every start compiles for half a minute")
+    log.warning("there is no private folder to keep machine code in: every start compiles")
     return ""
-
-
-MONTH = 30 * 24 * 3600  # seconds
-
-
-def _remove_unused(folder: Path) -> None:
-    """Mark a folder of machine code as used now; remove those for other sources that were not used for a month."""
-    with contextlib.suppress(OSError):  # another start may do the same
-        os.utime(folder)
-        name = folder.name.rpartition("-")[0]
-        for other in folder.parent.glob(f"{glob.escape(name)}-{16 * '[0-9a-f]'}"):
-            if time.time() - other.stat().st_mtime > MONTH:
-                shutil.rmtree(other, ignore_errors=True)
 
 
 def _is_private(folder: Path) -> bool:
@@ -286,21 +234,43 @@ def _is_private(folder: Path) -> bool:
     return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+# Numba looks for changes only in the file of the function that it caches, not in those of the functions that this one
+# calls: so there is a folder for each digest of all that can be reached.
+
+
 @functools.cache
-def _sources() -> bytes:
-    """Return the text that all machine code is made of."""
-    kernels = (
-        *("compiling", "partition", "rules", "spaces", "updates", "loop", "replay", "tileq", "spaqlr"),
-        *("systems/registry", "systems/worlds", "systems/arithmetic"),
-        *("policies/tree", "policies/policy", "policies/play"),
-    )
-    return b"".join((PACKAGE / f"{name}.py").read_bytes() for name in kernels)
+def _package_sources() -> bytes:
+    """Return a digest of every module of the package."""
+    found = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.digest()
 
 
-def _source_of(system: type) -> bytes:
-    """Return the text of the file that a system stands in; nothing if it was typed into an interpreter."""
-    path = getattr(sys.modules.get(system.__module__), "__file__", None)
-    return Path(path).read_bytes() if path else b""
+def module_sources(name: str) -> bytes:
+    """Return the sources of a module and of what it imports, without the package, Python's own and installed ones."""
+    found: dict[str, bytes] = {}
+    pending = [name]
+    while pending:
+        module = sys.modules.get(pending.pop())
+        path = getattr(module, "__file__", None)
+        if module is None or path is None or path in found or not path.endswith(".py"):
+            continue
+        if not any(Path(path).is_relative_to(place) for place in (PACKAGE, *FOREIGN)):
+            found[path] = Path(path).read_bytes()
+            pending += imported(module, found[path])
+    return b"\0".join(found[path] for path in sorted(found))
 
 
-_sources()  # as this process runs them: a file that is edited from now on belongs to the next one
+def imported(module: ModuleType, source: bytes) -> Iterator[str]:
+    """Yield the names of all that a module may import: modules, and what may be a module in a package."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(base, module.__package__) if node.level else base
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+_package_sources()  # as this process runs them: a file that is edited from now on belongs to the next one

@@ -30,7 +30,9 @@ def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], N
     return save
 
 
-def keep_best(path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0) -> Callable[[Agent], None]:
+def keep_best(
+    path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0, by: str = "mean"
+) -> Callable[[Agent], None]:
     """Return a callback that evaluates the agent now and then, and keeps the best one so far in a file.
 
     All are evaluated on the same episodes, apart from those it learns from.  A run that was interrupted goes on with
@@ -44,6 +46,9 @@ def keep_best(path: str | os.PathLike, every: int = 10, episodes: int = 100, see
         Iterations between two evaluations.
     episodes, seed
         Of each evaluation.
+    by
+        Which agent is better: the one with the higher "mean", or, as with "worst 5 %", the one whose worst 5 % of
+        episodes have the higher mean.
 
     Examples
     --------
@@ -51,22 +56,45 @@ def keep_best(path: str | os.PathLike, every: int = 10, episodes: int = 100, see
     >>> SPAQLR.load("best.npz").evaluate(1000, seed=1).mean()  # another seed than `keep_best` has
     """
     every, episodes = check_integer("every", every), check_integer("episodes", episodes)
+    share = check_share(by)
     best: list[float] = []
+
+    def score(agent: Agent) -> float:
+        returns = np.sort(agent.evaluate(episodes, seed))
+        return float(returns[: max(1, round(share * episodes))].mean())
+
+    def before(agent: Agent) -> None:
+        """Refuse another run's file before hours of training."""
+        if best or not Path(path).exists():
+            return
+        kept = type(agent).load(path, agent.env)
+        if any(getattr(kept, name) != getattr(agent, name) for name in ("parameters", "rules", "env_seed")):
+            raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
+        best.append(score(kept))
 
     def keep(agent: Agent) -> None:
         if len(agent.history) % every:
             return
-        if not best and Path(path).exists():
-            kept = type(agent).load(path, agent.env)
-            if any(getattr(kept, name) != getattr(agent, name) for name in ("parameters", "rules", "env_seed")):
-                raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
-            best.append(kept.evaluate(episodes, seed).mean())
-        mean = agent.evaluate(episodes, seed).mean()
-        if not best or mean > best[0]:
+        now = score(agent)
+        if not best or now > best[0]:
             agent.save(path)
-            best[:] = [mean]
+            best[:] = [now]
 
+    keep.before = before  # type: ignore[attr-defined]  # `learn` calls it
     return keep
+
+
+def check_share(by: str) -> float:
+    """Return which share of the episodes, the worst ones, counts."""
+    if by == "mean":
+        return 1.0
+    try:
+        percent = float(by.removeprefix("worst ").removesuffix("%")) if by.startswith("worst ") else 0.0
+    except ValueError:
+        percent = 0.0
+    if not 0.0 < percent <= 100.0:
+        raise ValueError(f"by must be 'mean' or a share of the episodes like 'worst 5 %', not {by!r}")
+    return percent / 100.0
 
 
 def log_csv(path: str | os.PathLike) -> Callable[[Agent], None]:
@@ -104,7 +132,9 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
 
     A point is a row of `history.rewards`; where that is a single training episode, the mean of the last `window`.
     """
-    figure, axes = load("matplotlib.pyplot", "paper").subplots(layout="constrained")
+    pyplot = load("matplotlib.pyplot", "paper")
+    figure, axes = pyplot.subplots(layout="constrained")
+    pyplot.close(figure)  # a notebook shows what is returned, and would show an open figure once more
     for agent in agents:
         history = agent.history
         single = agent.algorithm in (SPAQL_R, TILE_Q) and not history.evaluation_steps.any()

@@ -151,7 +151,7 @@ class Learning:
             raise ValueError(f"{type(self).__name__} learns by iterations, each an episode and its rollouts: "
                              "give iterations=, not samples")  # fmt: skip
         if (iterations is None) == (samples is None):
-            raise ValueError(f"give iterations, or samples where an agent counts them, not {iterations} and {samples}")
+            raise ValueError(f"give either iterations or samples, not {iterations} and {samples}")
         name, number = ("samples", samples) if iterations is None else ("iterations", iterations)
         number = check_integer(name, number, at_most=MOST_ITERATIONS)
         if self._counts_samples and name == "iterations" and number >= MANY_EPISODES:
@@ -207,6 +207,8 @@ class Learning:
         callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
         if not all(map(callable, callbacks)):
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        for before in (each.before for each in callbacks if hasattr(each, "before")):
+            before(self)  # as `keep_best` checks its file before hours of training
         return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
 
     def _learn_until(self, number: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:

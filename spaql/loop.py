@@ -12,7 +12,7 @@ from spaql.compiling import borrowed, either, entry
 from spaql.partition import ARMS, BALLS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
 from spaql.rules import AQL, FIXED, RANDOM, SPAQL, Learner
 from spaql.systems import ENDED, reset, room, step
-from spaql.updates import choose, draw_estimates, learn_from, random_partition
+from spaql.updates import choose, draw_estimates, learn_from, redrawn
 
 
 @either
@@ -90,8 +90,7 @@ def advance(world, starts, N, run, rng):
             tau = status["tau"][0]
             trainee, steps = train(world, state, starts[i], trainee, learner, tau, rng, x, y, action)
             status["steps"][0] = steps
-            if learner.random_partition:
-                trainee = random_partition(trainee, learner, rng)
+            trainee = redrawn(trainee, learner, rng)
         else:
             total, steps = rollout(world, state, starts[i], trainee, learner, False, rng, x, action)
             status["total"][0] += total

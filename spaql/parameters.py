@@ -123,7 +123,7 @@ def make_learner(algorithm: int, given: dict[str, Any], rules: Rules, env: gym.E
         no_reward=rules.reward == "deleted",
         estimate=FIXED if random_partition else CHOICES["estimate"].index(rules.estimate),
         keep_last=rules.kept == "last",
-        random_partition=random_partition,
+        random_partition=random_partition or None,
         zero_at_end=rules.termination == "zero",
         shrinking_cap=rules.cap == "left",
     )

@@ -129,7 +129,7 @@ def locate(cells, axes, root, x):
     return cell
 
 
-@inlined
+@entry
 def best_ball(cells, axes, root, x):
     """The ball argmax Q(B) over RELEVANT(x): the selection rule."""
     return cells[locate(cells, axes, root, x)].best

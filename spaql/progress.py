@@ -8,8 +8,6 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from spaql.compiling import spent
-
 
 class Screen:
     """Standard error for a bar: if it is full, closed meanwhile or cannot say something, the bar goes without."""
@@ -36,22 +34,6 @@ class Screen:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Bar(tqdm):
-    """A bar whose estimate leaves out the time that went into compiling, which the rest will not take."""
-
-    def __init__(self, *arguments: Any, **options: Any):
-        self.compiled = spent.seconds
-        super().__init__(*arguments, **options)
-
-    def update(self, n: float | None = 1) -> bool | None:
-        """Count what is done."""
-        if not self.disable:
-            new, self.compiled = spent.seconds - self.compiled, spent.seconds
-            for name in ("start_t", "last_print_t"):  # not later than now, if the bar began in the middle of it
-                setattr(self, name, min(getattr(self, name) + new, self._time()))
-        return super().update(n)
-
-
 def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay: float = 0.0) -> tqdm:
     """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill.
 
@@ -59,13 +41,13 @@ def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay:
     """
     stream = sys.stderr
     if stream is None or getattr(stream, "closed", False):  # as for services and programs without a window
-        return Bar(total=total, file=io.StringIO(), disable=True)
+        return tqdm(total=total, file=io.StringIO(), disable=True)
     if stream.isatty():
         interval = 0.1
     else:
         # A Jupyter server names the session of the kernels it starts; papermill does not.
         interval = 1.0 if "ipykernel" in sys.modules and "JPY_SESSION_NAME" in os.environ else 10.0
-    return Bar(
+    return tqdm(
         total=total,
         desc=name,
         unit=unit,

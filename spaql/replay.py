@@ -31,9 +31,9 @@ from numba.extending import overload_method
 
 from spaql.advice import CROWDED
 from spaql.agent import MOST_ACTIONS, Agent
-from spaql.archive import check_array
 from spaql.checks import check_integer, check_number
 from spaql.compiling import INLINED, borrowed, either, entry, inlined
+from spaql.files import check_array
 from spaql.parameters import no_parameter
 from spaql.spaces import check_circles, pairs_of
 from spaql.systems import ENDED, CompiledWorld, reset, room, step

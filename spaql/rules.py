@@ -128,7 +128,7 @@ class Learner(NamedTuple):
     no_reward: bool
     estimate: int
     keep_last: bool
-    random_partition: bool
+    random_partition: bool | None  # None, not False: see `updates.redrawn`
     zero_at_end: bool
     shrinking_cap: bool
 

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from spaql.compiling import either
+from spaql.compiling import python_or_jit
 
 FLOATS = np.ndarray  # a one-dimensional array of float64
 
@@ -40,14 +40,14 @@ class Space(NamedTuple):
 PLAIN, SINE = -1, -2
 
 
-@either
+@python_or_jit
 def sigmoid(y, m):
     """φ_m(y), the shifted and rescaled sigmoid that bounds CartPole's velocities."""
     exponent = min(709.0, -2.0 * m * y)  # beyond it the result is -1 anyway, and plain Python raises an error
     return 2.0 / (1.0 + math.exp(exponent)) - 1.0
 
 
-@either
+@python_or_jit
 def turn(space, observation, x):
     """Write the observation to `x`, with an angle in the place of its cosine and zero in that of its sine."""
     for i in range(len(space.sine)):
@@ -59,7 +59,7 @@ def turn(space, observation, x):
             x[i], x[j] = angle, 0.0
 
 
-@either
+@python_or_jit
 def scaled(space, i, value):
     """The coordinate of the standard space for a value of variable number `i`, clipped to its bounds."""
     if space.half[i] < math.inf:
@@ -69,7 +69,7 @@ def scaled(space, i, value):
     return min(1.0, max(-1.0, coordinate))
 
 
-@either
+@python_or_jit
 def standardise(space, observation, x):
     """Write the observation's point of the standard space to `x`; what lies outside its bounds is clipped to them."""
     turn(space, observation, x)

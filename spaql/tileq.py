@@ -26,9 +26,9 @@ import gymnasium as gym
 import numpy as np
 
 from spaql import rules
-from spaql.archive import check_array
 from spaql.checks import check_integer
 from spaql.compiling import entry, inlined
+from spaql.files import check_array
 from spaql.parameters import Shared
 from spaql.replay import ReplayAgent
 from spaql.spaces import SINE

@@ -6,6 +6,8 @@ Names in the docstrings are the labels of the paper's source: eqn:qval_update, a
 import math
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from spaql.compiling import entry, inlined, inner
 from spaql.partition import BALLS, NONE, SPLITS, best_ball, locate, single_ball, split, update
@@ -146,6 +148,19 @@ def draw_estimates(p, first, H, rng):
     """Draw the estimates of the balls from `first` on between 0 and H."""
     for ball in range(first, p.counts[BALLS]):
         update(p.balls, p.cells, 2 ** len(p.axes), ball, H * rng.random())
+
+
+def redrawn(p, learner, rng):
+    """The partition of an iteration: a new one, drawn at random, where the rules say so."""
+    return random_partition(p, learner, rng) if learner.random_partition else p
+
+
+@overload(redrawn)
+def _redrawn(p, learner, rng):
+    # The rule is part of the learner's type, so that nobody waits for a control to be compiled.
+    if isinstance(learner.types[learner.fields.index("random_partition")], types.NoneType):
+        return lambda p, learner, rng: p
+    return lambda p, learner, rng: random_partition(p, learner, rng)
 
 
 @entry

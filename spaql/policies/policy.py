@@ -403,13 +403,6 @@ class TreePolicy(Policy):
         return make_bisected(self._space, self._tree, labels)
 
 
-class ValuePolicy:  # a stub: the whole class is written elsewhere
-    """The greedy policy of values: `values(points)` gives Q of each action at points of the standard space."""
-
-    def __init__(self, values: Any, actions: np.ndarray, space: Space, env: gym.Env, horizon: int):
-        self.values, self.actions, self.env = values, actions, env
-
-
 class Policies:
     """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
 

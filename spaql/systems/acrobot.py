@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 
-from spaql.compiling import inlined
+from spaql.compiling import python_or_jit
 from spaql.systems.arithmetic import square
 from spaql.systems.environments import plain_numbers
 from spaql.systems.registry import System, Variable, register
@@ -53,7 +53,7 @@ def observe(constants, state, observation):
     observation[4], observation[5] = np.float32(state[2]), np.float32(state[3])
 
 
-@inlined
+@python_or_jit
 def accelerations(constants, theta_1, theta_2, speed_1, speed_2, torque):
     """The angular accelerations of both links, in the order of Gymnasium's operations (those of Sutton and Barto)."""
     cos, sin = math.cos(theta_2), math.sin(theta_2)
@@ -73,7 +73,7 @@ def accelerations(constants, theta_1, theta_2, speed_1, speed_2, torque):
     return -(d2 * second + phi_1) / d1, second
 
 
-@inlined
+@python_or_jit
 def wrapped(angle):
     """The angle between -π and π, by whole turns."""
     while angle > math.pi:

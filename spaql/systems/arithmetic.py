@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from spaql.compiling import INLINED, inlined
+from spaql.compiling import INLINED, python_or_jit
 
 _pow = types.ExternalFunction("pow", types.float64(types.float64, types.float64))
 _powf = types.ExternalFunction("powf", types.float32(types.float32, types.float32))
@@ -32,7 +32,7 @@ def _power32(y, exponent):
     return lambda y, exponent: _powf(y, exponent)
 
 
-@inlined
+@python_or_jit
 def square(y, two):
     """Return pow(y, 2), as NumPy squares its scalars: now and then its last bit is not that of y * y.
 
@@ -50,7 +50,7 @@ def square(y, two):
     return power(y, two)
 
 
-@inlined
+@python_or_jit
 def square32(y, two):
     """`square` for a float32, for which only exact squares spare the call."""
     product = np.float64(y) * np.float64(y)
@@ -59,7 +59,7 @@ def square32(y, two):
     return power32(y, np.float32(two))
 
 
-@inlined
+@python_or_jit
 def principal(theta):
     """The angle in [-π, π): (θ + π) mod 2π - π, without the slow fmod() where a subtraction gives the same bits."""
     angle = theta + math.pi

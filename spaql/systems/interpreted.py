@@ -3,7 +3,7 @@
 import contextlib
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -45,19 +45,17 @@ class InterpretedWorld:
 
     @property
     def stream(self) -> Any:
-        """The state of the environment's random stream: None before its first reset, {} if NumPy does not make it."""
+        """The state of the environment's random stream: None before its first reset, {} if it is no PCG64."""
         if self.seed is not None:
             return None
-        if not isinstance(self.generator, np.random.Generator):
-            return {}
-        kind_of(self.generator.bit_generator.state)
-        return plain(self.generator.bit_generator.state)
+        bits = getattr(self.generator, "bit_generator", None)
+        return bits.state if isinstance(bits, np.random.PCG64) else {}
 
     @stream.setter
     def stream(self, state: Any) -> None:
         self.seed, self.generator = self.first_seed if state is None else None, None
         if state:
-            self.generator = np.random.Generator(kind_of(state)())
+            self.generator = np.random.Generator(np.random.PCG64())
             self.generator.bit_generator.state = state
 
     def room(self) -> None:
@@ -157,25 +155,6 @@ def undisturbed(env: gym.Env) -> Iterator[None]:
             yield
         finally:
             inner._np_random = before
-
-
-def kind_of(state: Mapping[str, Any]) -> type[np.random.BitGenerator]:
-    """Return the class of a random stream, or say that it cannot be made again."""
-    kind = getattr(np.random, str(state["bit_generator"]), None)
-    if not isinstance(kind, type) or not issubclass(kind, np.random.BitGenerator):
-        raise ValueError(
-            f"the environment draws from {state['bit_generator']!r}, a generator that NumPy does not have, so that an "
-            "agent could not go on where it was: give it one of NumPy's own"
-        )
-    return kind
-
-
-def plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a random stream as a file can hold it: with lists for arrays, which NumPy takes back."""
-    return {
-        name: plain(part) if isinstance(part, Mapping) else part.tolist() if isinstance(part, np.ndarray) else part
-        for name, part in state.items()
-    }
 
 
 def do_nothing() -> None:

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
 
-from spaql.compiling import inlined
+from spaql.compiling import python_or_jit
 from spaql.systems.environments import plain_numbers
 from spaql.systems.registry import System, Variable, register
 
@@ -39,13 +39,13 @@ def observe(constants, state, observation):
 # what was replaced by a number of Python's, because it was out of bounds, is a double again until the step's end.
 
 
-@inlined
+@python_or_jit
 def beside(number, single):
     """A number of Python's as NumPy takes it beside a float32 (`single`) or beside a double."""
     return np.float64(np.float32(number)) if single else number
 
 
-@inlined
+@python_or_jit
 def acceleration(constants, force, position, single):
     """What the engine and the slope add to the speed."""
     slope = 0.0025 * math.cos(np.float64(np.float32(3.0) * np.float32(position)) if single else 3.0 * position)

@@ -7,13 +7,13 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer
-from spaql.compiling import either
+from spaql.compiling import python_or_jit
 from spaql.systems.environments import make_env, make_generator, space_of
 from spaql.systems.registry import Variable
 from spaql.systems.worlds import CompiledWorld, begin, compiled_world, move, observe, room
 
 
-@either
+@python_or_jit
 def trace(world, starts, lengths, actions, observations, rewards, ends):
     """Play the episodes that an environment has played, with its actions, as machine code; write all that is seen."""
     state, h = room(world), 0
@@ -87,6 +87,10 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
         rounded = actions if space.actions else actions.astype(env.action_space.dtype).astype(float)
         if not np.array_equal(rounded, actions) and not difference(rounded):
             found += "; the environment rounds its actions, so let step do it: np.float64(np.float32(action[0]))"
+        if draws_in_step(env, actions):
+            found += "; the environment draws random numbers in step: keep a small generator in its state instead"
+        elif found.startswith("the first observation"):
+            found += "; draw_starts must draw what reset draws, in its order: all of one episode, then of the next"
         raise ValueError(found)
     return len(lengths)
 
@@ -146,6 +150,16 @@ def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.n
         lengths.append(taken - first)
     observed = np.array([np.ravel(one) for one in seen], float)
     return observed, np.array(rewards), np.array(ends), np.array(lengths)
+
+
+def draws_in_step(env: gym.Env, actions: np.ndarray) -> bool:
+    """Return whether steps of an environment move its random stream."""
+    env.reset(seed=0)
+    before = env.unwrapped.np_random.bit_generator.state
+    for action in actions[:20]:
+        if any(env.step(as_given(env.action_space, action))[2:4]):
+            break
+    return bool(env.unwrapped.np_random.bit_generator.state != before)
 
 
 def check_state(env: gym.Env, listed: Sequence[Variable]) -> None:

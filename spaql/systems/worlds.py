@@ -215,7 +215,7 @@ class CompiledWorld:
             if (found := UNTYPED.search(str(error))) is None:
                 raise
             name, kind = found.groups()
-            cure = "write @inlined, of spaql.compiling, above it" if kind == "function" else "make it a constant"
+            cure = "write @python_or_jit, of spaql.compiling, above it" if kind == "function" else "make it a constant"
             raise TypeError(f"{self.system.name} uses {name}, a {kind} that is not compiled: {cure}") from None
 
     def starts(self, episodes: int) -> np.ndarray:

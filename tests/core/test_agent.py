@@ -369,7 +369,7 @@ class Several(Arm):
 
 BAD_CALLS = [
     (lambda agent: agent.learn(samples=1000), "SPAQL learns by iterations"),
-    (lambda agent: SPAQL("CartPole-v0", xi=1).learn(), "give iterations"),
+    (lambda agent: SPAQL("CartPole-v0", xi=1).learn(), "give either iterations"),
     (lambda agent: SPAQL(Many(2**40), xi=1), "expected at most 1,000"),
     (lambda agent: TileQ(Many(10**7)), "expected at most 1,000"),
     (lambda agent: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),

@@ -10,10 +10,10 @@ from scipy import special, stats
 
 from spaql import AQL, SPAQL, SPAQLTS, partition, updates
 from spaql.compiling import records
+from spaql.files import is_sound
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import CHOICES, DIFFERENCES, HISTORY, RELEASED, STATUS, Rules
-from spaql.saving import knows_its_best
 from spaql.systems import reset
 from spaql.updates import boltzmann_sample, distance, learn_from
 
@@ -248,7 +248,7 @@ def test_a_random_partition_has_as_many_splits_and_estimates_from_zero_to_the_ho
         assert stats.kstest(balls["q"] / 200, "uniform").pvalue > 1e-3
         depths = drawn.cells["depth"][balls["cell"]]
         assert np.all(balls["visits"] >= 4 ** (depths - 1.0))
-        assert knows_its_best(partition.copy(drawn))
+        assert is_sound(partition.copy(drawn), new_partition(1, 3, -np.ones(actions), np.ones(actions), q=0.0), False)
     assert not np.array_equal(one.balls["q"], two.balls["q"])
     assert p.balls["q"][0] == 200.0  # the given one is as it was
 

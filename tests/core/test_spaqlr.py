@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import SPAQLR, archive
+from spaql import SPAQLR, files
+from spaql.files import FORMAT, VERSION
 from spaql.policies import export_text
-from spaql.saving import FORMAT, VERSION
 from spaql.spaqlr import box_around, halve, leaf_below, one_cell
 from spaql.systems import make_env
 from tests.conftest import same_sines
@@ -111,9 +111,9 @@ def test_what_no_learning_gives_is_refused(tmp_path, name):
 def test_an_agent_of_the_version_before_is_refused_with_what_to_do(tmp_path):
     path = tmp_path / "agent.npz"
     SPAQLR("CartPole-v0", seed=0, **CELLS).learn(samples=50).save(path)
-    header, arrays = archive.read(path, FORMAT, VERSION)
+    header, arrays = files.read(path, FORMAT, VERSION)
     arrays.pop("trainee_nodes")
-    archive.write(path, header | {"parameters": {"tilings": 32}}, arrays | {"memory_weights": np.zeros((5, 3))})
+    files.write(path, header | {"parameters": {"tilings": 32}}, arrays | {"memory_weights": np.zeros((5, 3))})
     with pytest.raises(ValueError, match="train it again"):
         SPAQLR.load(path)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import SPAQLR, TileQ, archive
+from spaql import SPAQLR, TileQ, files
+from spaql.files import FORMAT, VERSION
 from spaql.replay import GOES_ON, TERMINAL, Replay, learn, new_memory
-from spaql.saving import FORMAT, VERSION
 from spaql.spaqlr import one_cell
 from spaql.systems import make_env
 from spaql.tileq import PLAIN, Tiles, TileWeights, active, count_of
@@ -146,7 +146,7 @@ def test_samples_are_counted_exactly(algorithm):
     assert agent.history.steps.sum() == agent._memory.taken[0] == 2235
     assert agent.learn(total_timesteps=1e2).num_timesteps == 2335
     for wrong in ({}, {"iterations": 5, "samples": 5}):
-        with pytest.raises(ValueError, match="give iterations, or samples"):
+        with pytest.raises(ValueError, match="give either iterations or samples"):
             agent.learn(**wrong)
 
 
@@ -183,9 +183,9 @@ def test_what_no_learning_gives_is_refused(tmp_path, name):
 def damage(agent, path, name, place, number):
     """Save an agent with one number changed."""
     agent.save(path)
-    header, arrays = archive.read(path, FORMAT, VERSION)
+    header, arrays = files.read(path, FORMAT, VERSION)
     arrays[name][place] = number
-    archive.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
+    files.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
