@@ -70,6 +70,8 @@ def untrained(job: Job) -> Agent:
         given["env_seed"] = seed_of_group(job)
     if not row.by_samples:
         given["rules"] = job.rules
+    if "control" in given:
+        return importlib.import_module("spaql.paper.chapters.controls").CONTROLLED[job.algorithm](job.system, **given)
     return row.agent(job.system, **given)
 
 

@@ -6,6 +6,7 @@ nothing else.  A new study is a function with `@declare` and a file of the same 
 
 import dataclasses
 import functools
+import importlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -505,3 +506,7 @@ def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 
         episodes = min(fresh, FRESH) if "depth" in grid else fresh
         jobs += [job for change in changes for job in make_jobs("Limit", system, fresh=episodes, **size, **change)]
     return jobs
+
+
+# Studies that one chapter has stand in its module.
+importlib.import_module("spaql.paper.chapters.ladder")
