@@ -509,4 +509,6 @@ def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 
 
 
 # Studies that one chapter has stand in its module.
+importlib.import_module("spaql.paper.chapters.dimensions")
 importlib.import_module("spaql.paper.chapters.ladder")
+importlib.import_module("spaql.paper.chapters.systems")
