@@ -108,24 +108,24 @@ for _count, _id in enumerate(DUMMIES, 1):
     _class = type(f"WithDummies{_count}", (WithDummies,), {"count": _count})
     gym.register(_id.partition(":")[2], entry_point=_class, max_episode_steps=200)
     _dummies = tuple(Variable(f"dummy_{i + 1}", f"z{i + 1}", "", (-1.0, 1.0), f"$z_{i + 1}$") for i in range(_count))
-    _changed = dict(
-        name=f"PendulumDummies{_count}",
-        originals=(_class,),
-        constants=KINDS[_count],
-        describe=describe,
-        begin=begin,
-        step=step,
-        observe=observe,
-        draw_starts=draw_starts,
-        observed=(*pendulum.SYSTEM.observed, *_dummies),
-        size=3 + _count,
-        choices=None,
-        titles={_id: f"Pendulum, {_count} dumm{'y' if _count == 1 else 'ies'}"},
-        returns={},
-        wrappers=(),
-        reference=(1.0, 0.0, 0.0) + _count * (0.0,),
-        vary=None,
-    )
+    _changed = {
+        "name": f"PendulumDummies{_count}",
+        "originals": (_class,),
+        "constants": KINDS[_count],
+        "describe": describe,
+        "begin": begin,
+        "step": step,
+        "observe": observe,
+        "draw_starts": draw_starts,
+        "observed": (*pendulum.SYSTEM.observed, *_dummies),
+        "size": 3 + _count,
+        "choices": None,
+        "titles": {_id: f"Pendulum, {_count} dumm{'y' if _count == 1 else 'ies'}"},
+        "returns": {},
+        "wrappers": (),
+        "reference": (1.0, 0.0, 0.0) + _count * (0.0,),
+        "vary": None,
+    }
     register(dataclasses.replace(pendulum.SYSTEM, **_changed))
 
 # ---------------------------------------------------------------------------------------------------------------------
