@@ -25,7 +25,7 @@ from spaql.checks import check_integer, shown
 from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 from spaql.partition import ARMS, BALLS, BITS, CELLS, NONE, SPLITS, Partition
-from spaql.rules import HISTORY, STATUS, Learner, evaluates_first, keeps_best
+from spaql.rules import HISTORY, STATUS, Learner, evaluates_first
 from spaql.state import State
 
 PREFIX, SUFFIX = ".spaql-", ".tmp"  # of files being written
@@ -173,7 +173,7 @@ def partition_arrays(partition: Any, name: str) -> dict[str, np.ndarray]:
 def state_arrays(state: State, learner: Learner) -> dict[str, np.ndarray]:
     """Return what a file keeps of an agent's state."""
     arrays = {"status": state.status, "history": state.history} | partition_arrays(state.trainee, "trainee")
-    arrays |= partition_arrays(state.best, "best") if keeps_best(learner) else {}
+    arrays |= partition_arrays(state.best, "best") if evaluates_first(learner) else {}
     return arrays | (state.memory.arrays() if state.memory is not None else {})
 
 
@@ -253,7 +253,7 @@ def restore(header: dict, arrays: dict, new: State, learner: Learner, memory: in
         raise ValueError(f"it was written by another version of spaql, whose agents are not the same "
                          f"({', '.join(sorted(different)[:3])}): train the agent again")  # fmt: skip
     trainee = read_partition(arrays, "trainee", new.trainee, learner.discrete)
-    best = read_partition(arrays, "best", new.best, learner.discrete) if keeps_best(learner) else trainee
+    best = read_partition(arrays, "best", new.best, learner.discrete) if evaluates_first(learner) else trainee
     status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
     check_progress(status, history, learner)
     played = check_integer("played", header.get("played", 0), at_least=-1)  # older files have none

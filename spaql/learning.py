@@ -18,7 +18,7 @@ from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
 from spaql.partition import ARMS, is_crowded
 from spaql.progress import progress
-from spaql.rules import HISTORY, Learner, Rules, evaluates_first, keeps_best
+from spaql.rules import HISTORY, Learner, Rules, evaluates_first
 from spaql.spaces import Space
 from spaql.state import State, check_finite, copy_of
 from spaql.systems import CompiledWorld, compiled_world
@@ -94,7 +94,7 @@ class Learning:
     @property
     def _keeps_best(self) -> bool:
         """Whether the agent kept is the best so far, not the last."""
-        return keeps_best(self._learner)
+        return evaluates_first(self._learner)
 
     @property
     def compiled(self) -> bool:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compiling import borrowed, either, entry
-from spaql.partition import ARMS, BALLS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
-from spaql.rules import AQL, FIXED, RANDOM, SPAQL, Learner
-from spaql.systems import ENDED, reset, room, step
-from spaql.updates import choose, draw_estimates, learn_from, redrawn
+from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
+from spaql.rules import AQL, RANDOM, SPAQL, Learner
+from spaql.systems import reset, room, step
+from spaql.updates import choose, learn_from
 
 
 @either
@@ -51,15 +51,10 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
         draw_action(low, high, ball, world.space, rng, action)
         reward, over = step(world, state, action, y)
-        if learner.algorithm != RANDOM and learn_from(
-            balls, cells, axes, learner, h, ball, x, y, reward, over == ENDED
-        ):
-            first = p.counts[BALLS]
+        if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
             # Where there was no room for the new balls, the partition stands somewhere else now.
             balls, low, high, cells = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells)
-            if learner.estimate == FIXED:
-                draw_estimates(p, first, learner.H, rng)
         for i in range(len(axes)):
             x[i] = y[i]
         if over:
@@ -90,7 +85,6 @@ def advance(world, starts, N, run, rng):
             tau = status["tau"][0]
             trainee, steps = train(world, state, starts[i], trainee, learner, tau, rng, x, y, action)
             status["steps"][0] = steps
-            trainee = redrawn(trainee, learner, rng)
         else:
             total, steps = rollout(world, state, starts[i], trainee, learner, False, rng, x, action)
             status["total"][0] += total
@@ -111,16 +105,11 @@ def rollouts(world, starts, p, learner, central, rng, rewards, steps):
 
 @entry
 def conclude(trainee, best, learner, N, statuses, history):
-    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg).
-
-    An agent that keeps the last one compares with the iteration before, and there is nothing to return to.
-    """
+    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
     status = statuses[0]
     mean = status.total / N
     tau = status.tau
     now = trainee.counts[ARMS]
-    if learner.keep_last:
-        best = trainee
     if learner.algorithm >= SPAQL:
         if status.seen == best.counts[ARMS] and now != status.seen:
             status.seen = now
@@ -134,9 +123,7 @@ def conclude(trainee, best, learner, N, statuses, history):
             changed = (status.seen if learner.reset_machine else now) != best.counts[ARMS]
             if not learner.heat_if_changed or (changed and status.tau < 10.0):
                 status.tau *= status.u
-            if learner.never_reset:
-                reset_due = False
-            elif learner.reset_machine:
+            if learner.reset_machine:
                 reset_due = changed and now != status.seen
             else:
                 reset_due = trainee.counts[SPLITS] - best.counts[SPLITS] > 2
@@ -146,7 +133,6 @@ def conclude(trainee, best, learner, N, statuses, history):
                 trainee = copy(best)
     else:
         best = trainee
-    if learner.keep_last or learner.algorithm < SPAQL:
         status.best = mean
     if status.iteration >= 0:
         row = history[status.iteration]

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_number
-from spaql.rules import CHOICES, FIXED, SPAQL, SPAQL_TS, Learner, Rules
+from spaql.rules import SPAQL_TS, Learner, Rules
 from spaql.spaces import Space, check_bounds, standardise
 from spaql.systems import episode_limit, horizon_of, system_of
 
@@ -102,7 +102,6 @@ def standard(reference: list | None, space: Space) -> tuple[float, ...]:
 
 def make_learner(algorithm: int, given: dict[str, Any], rules: Rules, env: gym.Env, space: Space) -> Learner:
     """Return the parameters in the form compiled code takes."""
-    random_partition = rules.partition == "random" and algorithm in (SPAQL, SPAQL_TS)
     return Learner(
         algorithm=algorithm,
         discrete=space.actions > 0,
@@ -117,13 +116,6 @@ def make_learner(algorithm: int, given: dict[str, Any], rules: Rules, env: gym.E
         euclidean=rules.distance == "euclidean",
         heat_if_changed=rules.heating == "changed",
         reset_machine=rules.reset == "machine",
-        never_reset=rules.reset == "never",
         absolute=rules.normalisation == "absolute",
         random_ties=rules.ties == "random",
-        no_reward=rules.reward == "deleted",
-        estimate=FIXED if random_partition else CHOICES["estimate"].index(rules.estimate),
-        keep_last=rules.kept == "last",
-        random_partition=random_partition or None,
-        zero_at_end=rules.termination == "zero",
-        shrinking_cap=rules.cap == "left",
     )

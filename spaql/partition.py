@@ -91,19 +91,6 @@ def copy(p):
     )
 
 
-@inner
-def single_ball(p):
-    """Return a partition of one ball, the first of those that a single tree grew from."""
-    balls, cells = p.balls[:1].copy(), p.cells[:1].copy()
-    balls[0].next, balls[0].visits = NONE, 0
-    cells[0].children = NONE
-    cells[0].best = cells[0].own = cells[0].first = 0
-    counts = p.counts.copy()
-    counts[BALLS] = counts[CELLS] = counts[ARMS] = 1
-    counts[SPLITS] = 0
-    return Partition(balls, p.low[:1].copy(), p.high[:1].copy(), cells, counts, p.axes)
-
-
 @inlined
 def digits(coordinate):
     """The binary digits of a coordinate, of which the first says in which half of [-1, 1] it is."""

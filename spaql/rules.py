@@ -5,14 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R, TILE_Q = range(6)
-LEARNED, VISITS, FIXED = range(3)  # where estimates come from
 
 
 class Rules(NamedTuple):
     """What can be done otherwise than in the paper's text, which gives the defaults.
 
-    The first six are what the authors' released program does differently.  The others are controls: each takes one part
-    of the algorithm away, or puts right what the text leaves out, to find out what that part is worth.
+    These are the six things that the authors' released program does differently.
 
     Parameters
     ----------
@@ -25,30 +23,12 @@ class Rules(NamedTuple):
         changed, and only below 10 ("changed").
     reset
         To the best agent after more than two splits without improvement ("splits"), or by the program's state machine
-        ("machine"), which waits for the number of arms to change twice; or "never", a control: the best agent is kept
-        for the end, and another one learns on.
+        ("machine"), which waits for the number of arms to change twice.
     normalisation
-        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest |Q| ("absolute").
+        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest absolute Q ("absolute").
     ties
         Which of equal balls wins the argmax: a choice drawn once for each ball ("random"; the text does not say), or
         the "last" child.
-    reward
-        "counted", or "deleted": every update learns from a reward of zero, and only the rollouts see the real ones.
-    estimate
-        Q is "learned"; or a function of the "visits" alone, H + ξ/√n, without reward, value and learning rate; or
-        "fixed": drawn between 0 and H when a ball is made, and never updated.
-    kept
-        SPAQL and SPAQL-TS keep the "best" agent and return to it; or the "last": each iteration's agent replaces the
-        one before, whatever it earned, and the temperature rises when it earned less than that one.  (AQL and Random
-        always keep the last.)
-    partition
-        Balls split by their "visits"; or, for SPAQL and SPAQL-TS, every iteration's agent is "random": a new partition
-        with as many splits, of balls drawn at random, and estimates drawn as if they were fixed.
-    termination
-        A state in which the episode has ended has a value like any other ("ignored"), or "zero".  Where only time is
-        up, the value is never zero.
-    cap
-        A value is at most H ("horizon"), or at most the number of steps that are "left".
 
     Examples
     --------
@@ -62,36 +42,20 @@ class Rules(NamedTuple):
     reset: str = "splits"
     normalisation: str = "max"
     ties: str = "random"
-    reward: str = "counted"
-    estimate: str = "learned"
-    kept: str = "best"
-    partition: str = "visits"
-    termination: str = "ignored"
-    cap: str = "horizon"
 
 
 CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
     "first_observation": ("mapped", "raw"),
     "distance": ("infinity", "euclidean"),
     "heating": ("always", "changed"),
-    "reset": ("splits", "machine", "never"),
+    "reset": ("splits", "machine"),
     "normalisation": ("max", "absolute"),
     "ties": ("random", "last"),
-    "reward": ("counted", "deleted"),
-    "estimate": ("learned", "visits", "fixed"),
-    "kept": ("best", "last"),
-    "partition": ("visits", "random"),
-    "termination": ("ignored", "zero"),
-    "cap": ("horizon", "left"),
 }
 
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
 
 RULES = {"paper": Rules(), "released": RELEASED}
-
-# The rules that the released program follows otherwise than the text, and the controls, which it shares with the text.
-DIFFERENCES = tuple(name for name, choice in RELEASED._asdict().items() if choice != CHOICES[name][0])
-CONTROLLED = tuple(name for name in Rules._fields if name not in DIFFERENCES)
 
 
 def check_rules(rules: Any) -> Rules:
@@ -122,25 +86,13 @@ class Learner(NamedTuple):
     euclidean: bool
     heat_if_changed: bool
     reset_machine: bool
-    never_reset: bool
     absolute: bool
     random_ties: bool
-    no_reward: bool
-    estimate: int
-    keep_last: bool
-    random_partition: bool | None  # None, not False: see `updates.redrawn`
-    zero_at_end: bool
-    shrinking_cap: bool
 
 
 def evaluates_first(learner: Learner) -> bool:
-    """Return whether a learner is of the two algorithms that know what theirs earns before they learn."""
+    """Return whether a learner knows what its agent earns before it learns, and keeps the best: SPAQL and SPAQL-TS."""
     return learner.algorithm in (SPAQL, SPAQL_TS)
-
-
-def keeps_best(learner: Learner) -> bool:
-    """Return whether the agent kept is the best so far, not the last."""
-    return evaluates_first(learner) and not learner.keep_last
 
 
 STATUS = np.dtype(

@@ -82,22 +82,6 @@ class NaivePartition:
         middle = ball.low + (ball.high - ball.low) // 2
         return [(ball.low, middle), (middle, ball.high)]  # first half first
 
-    def random(self, rng, q, ties):
-        """Return a new partition with as many splits, each of any ball that is whole, and estimates from 0 to q."""
-        drawn = NaivePartition(len(self.root.centre), self.actions, 0.0)
-        drawn.root.q = q * rng.random()
-        every = [drawn.root]
-        while drawn.splits < self.splits:
-            ball = every[0]
-            while ball.children:
-                ball = every[int(rng.random() * len(every))]
-            ball.visits = int((1 / ball.radius) ** 2)
-            drawn.split(ball, rng if ties == "random" else None)
-            for child in ball.children:
-                child.q = q * rng.random()
-            every += ball.children
-        return drawn
-
     def split(self, ball, ranks=None):
         """Give a ball its children; `ranks` is the generator of their ranks if ties are broken at random."""
         self.splits += 1
@@ -202,8 +186,7 @@ class Naive:
         """Return V(y) of the state y that step h led to from x; a pole that fell is no exception."""
         if self.algorithm == "AQL" and h + 1 == self.H:
             return 0.0
-        cap = self.H - h - 1 if self.rules.cap == "left" else self.H
-        v = min(float(cap), self.at(h + 1).best(y).q)
+        v = min(float(self.H), self.at(h + 1).best(y).q)
         if self.algorithm == "SPAQL-TS":
             ratio = self.distance(x) / self.lam
             v *= math.exp(-(ratio * ratio))
@@ -227,36 +210,14 @@ class Naive:
             over = terminated or truncated
             ball.visits += 1
             v = ball.visits
-            bonus = self.xi / math.sqrt(v)
-            if self.estimate == "visits":
-                ball.q = self.H + bonus
-            elif self.estimate == "learned":
-                alpha = (self.H + 1) / (self.H + v)
-                future = self.discount * self.value(h, x, y)
-                if terminated and self.rules.termination == "zero":
-                    future = 0.0
-                    self.events["ended"] += 1
-                reward = 0.0 if self.rules.reward == "deleted" else reward
-                ball.q = (1 - alpha) * ball.q + alpha * (reward + future + bonus)
+            alpha = (self.H + 1) / (self.H + v)
+            target = reward + self.discount * self.value(h, x, y) + self.xi / math.sqrt(v)
+            ball.q = (1 - alpha) * ball.q + alpha * target
             if v >= (1 / ball.radius) ** 2:
                 partition.split(ball, ranks=self.rng if self.rules.ties == "random" else None)
                 self.events["split"] += 1
-                if self.estimate == "fixed":
-                    for child in ball.children:
-                        child.q = self.H * self.rng.random()
             x, h = y, h + 1
-        if self.searches:
-            self.trainee = [partition.random(self.rng, self.H, self.rules.ties) for partition in self.trainee]
         return h
-
-    @property
-    def searches(self):
-        """Whether every agent is a random partition, without any learning."""
-        return self.rules.partition == "random" and self.algorithm != "AQL"
-
-    @property
-    def estimate(self):
-        return "fixed" if self.searches else self.rules.estimate
 
     def evaluate(self, N):
         """Return the mean reward of N greedy rollouts of the trainee, and their number of steps."""
@@ -271,9 +232,6 @@ class Naive:
 
     def keep_better(self, mean):
         """Keep the better agent, adapt the temperature and reset the trainee, as SPAQL does after an iteration."""
-        if self.rules.kept == "last":
-            self.keep_last(mean)
-            return
         now, best, machine = arms(self.trainee), arms(self.best), self.rules.reset == "machine"
         if self.seen == best and now != self.seen:
             self.seen = now
@@ -291,18 +249,9 @@ class Naive:
             self.events["too hot to heat" if changed else "no split to heat for"] += 1
         splits = self.trainee[0].splits - self.best[0].splits
         due = (changed and now != self.seen) if machine else splits > 2
-        if due and self.rules.reset != "never":
+        if due:
             self.trainee, self.tau, self.seen = [partition.copy() for partition in self.best], self.tau_min, best
             self.events["reset"] += 1
-
-    def keep_last(self, mean):
-        """Keep this iteration's agent, and adapt the temperature to whether it earned less than the one before."""
-        if mean >= self.best_mean:
-            self.tau, self.u = self.tau_min, self.u**self.d
-        else:
-            self.tau *= self.u
-            self.events["worse"] += 1
-        self.best, self.best_mean = self.trainee, mean
 
     def learn(self, iterations, N):
         """Train and evaluate; SPAQL evaluates once before, and the first row of the history counts those steps."""

@@ -158,9 +158,7 @@ def test_aql_follows_the_time_step():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize(
-    "rules", ["released", Rules(ties="last"), Rules(kept="last"), Rules(partition="random"), Rules(estimate="fixed")]
-)
+@pytest.mark.parametrize("rules", ["released", Rules(ties="last")])
 def test_a_loaded_agent_predicts_the_same_and_goes_on_learning(tmp_path, algorithm, rules):
     agent = make(algorithm, "CartPole-v0", rules=rules).learn(20, 5)
     agent.save(tmp_path / "agent.npz")
@@ -345,7 +343,6 @@ def test_bounds_too_far_apart_for_numbers_are_said(what):
         ({"reference": [5, 0, 0, 0]}, "within the observation's bounds"),
         ({"rules": "original"}, "rules must be 'paper' or 'released'"),
         ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
-        ({"rules": Rules(estimate="true")}, "rule estimate must be 'learned' or 'visits' or 'fixed', not 'true'"),
         ({"initial": np.nan}, "initial must be a finite number, not nan"),
         ({"discount": 1.01}, "discount must be a number of at least 0 and at most 1, not 1.01"),
         ({"slopes": [1, 2]}, "slopes"),

@@ -17,25 +17,10 @@ pytestmark = same_sines
 AGENTS = {"AQL": AQL, "SPAQL": SPAQL, "SPAQL-TS": SPAQLTS}
 RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
 RULES = {"paper": Rules(), "released": RELEASED} | {
-    name: Rules()._replace(**{name: getattr(RELEASED, name)}) for name in Rules._fields[:6]
+    name: Rules()._replace(**{name: getattr(RELEASED, name)}) for name in Rules._fields
 }
-CONTROLS = {
-    "no reward": Rules(reward="deleted"),
-    "visits": Rules(estimate="visits"),
-    "fixed": Rules(estimate="fixed"),
-    "last kept": Rules(kept="last"),
-    "never reset": Rules(reset="never"),
-    "random partition": Rules(partition="random"),
-    "zero at the end": Rules(termination="zero"),
-    "cap": Rules(cap="left"),
-}
-MIXED = {
-    "fixed, last tie": Rules(estimate="fixed", ties="last"),
-    "random partition, last tie, last kept": Rules(partition="random", ties="last", kept="last"),
-}
-RULES |= CONTROLS | MIXED
 UNUSED = {
-    "AQL": {"distance", "heating", "reset", "normalisation", "last kept", "never reset", "random partition"},
+    "AQL": {"distance", "heating", "reset", "normalisation"},
     "SPAQL": {"distance"},
     "SPAQL-TS": set(),
 }
@@ -55,8 +40,7 @@ SETTINGS = {  # iterations, and parameters that are not the usual ones
     "discounted": (12, {"discount": 0.9, "initial": 7.5}),
 }
 N, SEED = 2, 3
-CASES = [(a, s, r, "usual") for a in AGENTS for s in SYSTEMS for r in RULES if r not in UNUSED[a] | MIXED.keys()]
-CASES += [("SPAQL", "spaql/PendulumDiscrete-v1", r, "short") for r in MIXED]
+CASES = [(a, s, r, "usual") for a in AGENTS for s in SYSTEMS for r in RULES if r not in UNUSED[a]]
 CASES += [(a, s, "paper", setting) for a in AGENTS for s in SYSTEMS for setting in ("from zero", "discounted")]
 CASES += [("AQL", "Pendulum-v1", r, "short") for r in ("paper", "first_observation")]
 CASES += [
@@ -131,11 +115,11 @@ def test_the_agents_equal_the_naive_ones(case):
 def test_everything_happens_in_some_case():
     """What never happens would be compared in vain."""
     happened = {a: sum((naive_run(*case).events for case in CASES if case[0] == a), Counter()) for a in AGENTS}
-    assert set(happened["AQL"]) == {"split", "ended"}
+    assert set(happened["AQL"]) == {"split"}
     for algorithm in ("SPAQL", "SPAQL-TS"):
         assert set(happened[algorithm]) == {
             *("split", "negative maximum", "improved", "as good", "improved with an old number seen"),
-            *("heated", "no split to heat for", "too hot to heat", "reset", "ended", "worse"),
+            *("heated", "no split to heat for", "too hot to heat", "reset"),
         }
 
 
@@ -151,7 +135,7 @@ def test_every_rule_makes_a_difference_in_some_case(algorithm):
         for name, system, rules, setting in CASES
         if name == algorithm and learned(name, system, rules, setting) != learned(name, system, "paper", setting)
     }
-    assert different - MIXED.keys() == RULES.keys() - UNUSED[algorithm] - {"paper"} - MIXED.keys()
+    assert different == RULES.keys() - UNUSED[algorithm] - {"paper"}
 
 
 @pytest.mark.parametrize("name", sorted(UNUSED["AQL"] - {"distance", "heating", "reset", "normalisation"}))

@@ -21,10 +21,10 @@ CASES = [
     ("Random", "spaql/Pendulum-v0", {"horizon": 20}),
     ("SPAQLR", "CartPole-v0", {"visits": 8, "replays": 2, "steps": 4}),
     ("TileQ", "CartPole-v0", {"tilings": 4, "replays": 2, "steps": 4}),
-    ("SPAQL", "CartPole-v0", {"xi": 4, "rules": Rules(termination="zero", kept="last"), "initial": 0, "discount": 0.9}),
-    ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(reward="deleted", estimate="visits")}),
-    ("AQL", "spaql/PendulumDiscrete-v1", {"xi": 4, "horizon": 30, "rules": Rules(estimate="fixed")}),
-    ("SPAQL", "Pendulum-v1", {"xi": 4, "horizon": 60, "rules": Rules(partition="random")}),
+    ("SPAQL", "CartPole-v0", {"xi": 4, "initial": 0, "discount": 0.9}),
+    ("SPAQLTS", "CartPole-v0", {"xi": 4, "rules": Rules(distance="euclidean")}),
+    ("AQL", "spaql/PendulumDiscrete-v1", {"xi": 4, "horizon": 30}),
+    ("SPAQL", "Pendulum-v1", {"xi": 4, "horizon": 60, "rules": Rules(ties="last")}),
 ]
 SCRIPT = """
 import sys, numpy as np

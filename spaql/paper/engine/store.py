@@ -2,9 +2,9 @@
 
 A row has the columns of its job (`job.FIELDS`), the agent's summary numbers (`outcomes.NUMBERS`), the seconds it took
 (`wall`) and where it comes from (`numerics`, `platform`, `date`, `commit`, `origin`).  Where a curve is drawn or
-tested, it has lists: `curve_rewards`, `curve_arms`, `curve_steps` and `curve_evaluation_steps` with one entry per
-iteration, and `fresh_rewards` with one per fresh episode.  A study may have more columns; what was not computed is
-missing.
+tested, it has lists: `curve_rewards`, `curve_evaluations`, `curve_arms`, `curve_steps` and `curve_evaluation_steps`
+with one entry per iteration, and `fresh_rewards` with one per fresh episode.  A study may have more columns; what was
+not computed is missing.
 
 Published results are `results/STUDY.parquet`.  What is computed on the way, or with other parameters, is added to a
 folder of files of the same form, a few seconds' work each, so that a killed run goes on where it was.

@@ -18,7 +18,7 @@ from spaql.checks import check_integer, check_number
 from spaql.paper.baselines.settings import GRIDS, ZOO
 from spaql.paper.engine.algorithms import LEARNERS, algorithm_called
 from spaql.paper.engine.job import FRESH, SEED, Job, frozen
-from spaql.rules import DIFFERENCES, RULES, Rules, check_rules
+from spaql.rules import RULES, Rules, check_rules
 from spaql.systems import make_env
 
 
@@ -144,7 +144,7 @@ def xi_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return every learner with every ξ, beside Random."""
-    size = {"agents": agents, "iterations": iterations, "evaluations": evaluations}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "evaluations": evaluations}
     size |= {"seed": seed, "rules": rules, "fresh": fresh}
     return [
         job
@@ -167,7 +167,7 @@ def long_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return every learner with one ξ for each system, beside Random."""
-    size = {"agents": agents, "iterations": iterations, "seed": seed, "rules": rules, "fresh": fresh}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "seed": seed, "rules": rules, "fresh": fresh}
     return [
         job
         for system, name in itertools.product(systems, algorithms)
@@ -185,7 +185,7 @@ def trpo_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return the TRPO baselines."""
-    size = {"agents": agents, "iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}
     return [job for system, name in itertools.product(systems, algorithms) for job in make_jobs(name, system, **size)]
 
 
@@ -193,7 +193,7 @@ def trpo_jobs(
 # The long runs with something changed
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
-SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in DIFFERENCES} | RULES
+SWITCHES = {name: RULES["paper"]._replace(**{name: getattr(RULES["released"], name)}) for name in Rules._fields} | RULES
 
 # The rules that an algorithm has no use for.
 UNUSED: dict[str, set[str]] = {
@@ -204,7 +204,7 @@ UNUSED: dict[str, set[str]] = {
 
 
 class Part(NamedTuple):
-    """Long runs of some learners with some changes, by their names in `SWITCHES` or `CONTROLS`."""
+    """Long runs of some learners with some changes, by their names in `SWITCHES`."""
 
     systems: tuple[str, ...]
     changes: tuple[str, ...]
@@ -215,7 +215,7 @@ class Part(NamedTuple):
 
 
 ABLATION = (  # each rule alone, then all; with another N; and the ξ study's 0 on CartPole
-    Part(BOTH, (*DIFFERENCES, "released")),
+    Part(BOTH, (*Rules._fields, "released")),
     Part(("CartPole-v0",), ("ties", "released"), xi=0, iterations=100, evaluations=20),
     Part(("CartPole-v0",), ("released",), evaluations=20),
     Part(("CartPole-v0",), ("paper",), ("SPAQL", "SPAQL-TS"), evaluations=20),
@@ -247,6 +247,23 @@ def ablation_jobs(agents: int = 20, iterations: int = 2000, seed: int = SEED, fr
                     fresh=fresh,
                 )
     return jobs
+
+
+@declare("random", "Random's row", ("curve_rewards",))
+def random_jobs(
+    agents: int = 20, iterations: int = 300, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+) -> list[Job]:
+    """Return Random on Pendulum with torques both ways and one way, starts independent and shared.
+
+    Each iteration is one more replication of the paper's row.
+    """
+    size = {"agents": agents, "iterations": iterations, "evaluations": evaluations, "seed": seed, "fresh": fresh}
+    return [
+        job
+        for system in ("Pendulum-v1", "spaql/PendulumOneWay-v1")
+        for starts in ("independent", "shared")
+        for job in make_jobs("Random", system, starts=starts, **size)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -358,83 +375,6 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What is learned: the long runs with one part of the algorithm changed
-
-
-class Control(NamedTuple):
-    """One change of the algorithm; the defaults are the text's."""
-
-    rules: Rules = RULES["paper"]
-    parameters: tuple[tuple[str, Any], ...] = ()  # of the agents, by name
-
-
-CONTROLS = {
-    "unchanged": Control(),
-    "reward deleted": Control(Rules(reward="deleted")),
-    "Q from visits": Control(Rules(estimate="visits")),
-    "Q fixed": Control(Rules(estimate="fixed")),
-    "random partitions": Control(Rules(partition="random")),
-    "never reset": Control(Rules(reset="never")),
-    "last kept": Control(Rules(kept="last")),
-    "Q fixed, last kept": Control(Rules(estimate="fixed", kept="last")),
-    "reward deleted, last kept": Control(Rules(reward="deleted", kept="last")),
-    "zero at the end": Control(Rules(termination="zero")),
-    "zero at the end, last kept": Control(Rules(termination="zero", kept="last")),
-    "Q from 0": Control(parameters=(("initial", 0.0),)),
-    "discount 0.99": Control(parameters=(("discount", 0.99),)),
-}
-NO_END = tuple(name for name, control in CONTROLS.items() if control.rules.termination == "ignored")  # for Pendulum
-FOR_AQL = (
-    "unchanged",
-    "reward deleted",
-    "Q from visits",
-    "Q fixed",
-    "Q from 0",
-    "discount 0.99",
-)  # keeps no best agent
-PENDULUMS = ("Pendulum-v1", "spaql/PendulumDiscrete-v1")
-
-CONTROL_PARTS = (
-    Part(("CartPole-v0",), tuple(CONTROLS), ("SPAQL", "SPAQL-TS")),
-    Part(PENDULUMS, NO_END, ("SPAQL", "SPAQL-TS")),
-    Part(("CartPole-v0",), (*FOR_AQL, "zero at the end"), ("AQL",)),
-    Part(PENDULUMS, FOR_AQL, ("AQL",)),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=1),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=5),
-    Part(BOTH, ("unchanged", "last kept"), ("SPAQL",), evaluations=100),
-)
-
-
-@declare("controls", "controls")
-def control_jobs(
-    agents: int = 100,
-    iterations: int = 2000,
-    evaluations: int = 20,
-    seed: int = SEED,
-    fresh: int = FRESH,
-    parts: Iterable[Part] = CONTROL_PARTS,
-) -> list[Job]:
-    """Return the long runs with one part of the algorithm changed, beside the unchanged ones."""
-    jobs = []
-    for part in parts:
-        for system, name, change in itertools.product(part.systems, part.learners, part.changes):
-            control = CONTROLS[change]
-            jobs += make_jobs(
-                name,
-                system,
-                LONG_XI[system][name],
-                agents=agents,
-                iterations=iterations,
-                evaluations=part.evaluations or evaluations,
-                seed=seed,
-                rules=control.rules,
-                fresh=fresh,
-                **dict(control.parameters),
-            )
-    return jobs
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Six systems.  An iteration is a thousand samples, after which the policy plays `evaluations` fresh episodes.
 
 SIX = (*BOTH, "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
@@ -509,6 +449,5 @@ def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 
 
 
 # Studies that one chapter has stand in its module.
-importlib.import_module("spaql.paper.chapters.dimensions")
-importlib.import_module("spaql.paper.chapters.ladder")
-importlib.import_module("spaql.paper.chapters.systems")
+for _chapter in ("dimensions", "ladder", "learned", "systems"):
+    importlib.import_module(f"spaql.paper.chapters.{_chapter}")
