@@ -23,8 +23,9 @@ FIRST, LAST, ZERO, DISCOUNTED, CELLS, REPLAY, STEPS, ANGLES = RUNGS = (
     "SPAQL-R's cells",
     "replay",
     "several steps",
-    "angles: SPAQL-R",
+    "SPAQL-R (angles)",
 )
+FROM_CONTROLS = ("last kept", "zero at the end, last kept")  # rungs that the study of controls has
 OF_CELLS: dict[str, dict[str, Any]] = {  # what the rungs with SPAQL-R's cells still lack
     CELLS: {"replays": 0, "steps": 1, "angles": []},
     REPLAY: {"steps": 1, "angles": []},
@@ -35,10 +36,10 @@ TAKEN_BACK: dict[str, dict[str, Any]] = {  # SPAQL-R without one of its changes
     "nothing": {},
     "replay": {"replays": 0},
     "discount": {"discount": 1.0},
-    "few actions: five": {"actions": 5},
+    "few actions": {"actions": 5},
     "several steps": {"steps": 1},
     "angles": {"angles": []},
-    "first estimate 0: H": {"initial": 200.0},
+    "first estimates of 0": {"initial": 200.0},
 }
 ONLY_PENDULUM = ({"actions": 5}, {"angles": []})  # CartPole has two actions, and no cosine
 
@@ -67,22 +68,25 @@ def ladder_jobs(
     return jobs
 
 
+def is_rung(job: Job) -> bool:
+    """Return whether an agent of the study of controls stands on a rung."""
+    return job.algorithm == "SPAQL" and dict(job.parameters).get("control") in FROM_CONTROLS
+
+
 def changes_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is changed in an agent, by the parameter's name."""
     return json.loads(row["parameters"])
 
 
 def rungs_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the rungs that an agent stands on: CartPole's share agents where a change makes no difference."""
-    changes = changes_of(row)
+    """Return the rungs that an agent stands on: several where a system has no use for a change."""
+    changes, pendulum = changes_of(row), row["system"] == "Pendulum-v1"
     if row["algorithm"] == "SPAQL":
-        control = changes.get("control")
-        named = {None: [FIRST], "last kept": [LAST], "zero at the end, last kept": [ZERO]}
-        return [DISCOUNTED] if "discount" in changes else named[control]
-    if row["system"] == "Pendulum-v1":
-        return [rung for rung, missing in OF_CELLS.items() if changes == missing]
-    missing = {rung: {k: v for k, v in each.items() if k != "angles"} for rung, each in OF_CELLS.items()}
-    return [rung for rung in (CELLS, REPLAY, STEPS) if changes == missing[rung]]
+        without_end = [LAST, ZERO] if pendulum else [LAST]
+        named = {None: [FIRST], "last kept": without_end, "zero at the end, last kept": [ZERO]}
+        return [DISCOUNTED] if "discount" in changes else named[changes.get("control")]
+    unused = () if pendulum else ("angles",)
+    return [r for r, lacks in OF_CELLS.items() if changes == {k: v for k, v in lacks.items() if k not in unused}]
 
 
 def ladder(agents: pd.DataFrame) -> pd.DataFrame:
@@ -133,7 +137,7 @@ def worth(agents: pd.DataFrame, at: tuple[int, ...] = (10, 40)) -> pd.DataFrame:
                 )
                 p = welch(returns, whole).p if min(len(mine), len(whole)) > 1 else float("nan")
                 rows.append((system, name, thousand, *student_interval(returns), p))
-    return pd.DataFrame(rows, columns=["system", "taken back", "thousands", "mean", "low", "high", "p"])
+    return pd.DataFrame(rows, columns=["system", "without", "thousands", "mean", "low", "high", "p"])
 
 
 def worth_table(found: pd.DataFrame, caption: str, name: str) -> Table:
@@ -143,5 +147,5 @@ def worth_table(found: pd.DataFrame, caption: str, name: str) -> Table:
         digits = 0 if row.mean < 0 else 1
         text = number(row.mean, digits)
         head = f"{title(row.system)}, {row.thousands},000"
-        rows[found.at[row.Index, "taken back"]][head] = f"**{text}**" if row.p < 0.05 else text
+        rows[row.without][head] = f"**{text}**" if row.p < 0.05 else text
     return Table(pd.DataFrame(rows.values()).fillna("–"), caption, name)
