@@ -449,4 +449,5 @@ def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 
 
 
 # Studies that one chapter has stand in its module.
-importlib.import_module("spaql.paper.chapters.learned")
+for _chapter in ("dimensions", "ladder", "learned", "systems"):
+    importlib.import_module(f"spaql.paper.chapters.{_chapter}")
