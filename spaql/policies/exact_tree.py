@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +36,13 @@ def float_of(number: int) -> float:
 
 
 class Branches(NamedTuple):
-    """The questions of a tree, see `Tree`."""
+    """The questions of a tree, see `Tree`, with their borders in the standard space."""
 
     feature: np.ndarray
     threshold: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    border: np.ndarray
 
 
 def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Hashable]) -> tuple[Branches, list]:
@@ -50,40 +51,47 @@ def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Ha
     `children` holds the first child of every cell, of which `root` is the first.
     """
     axes = range(len(space.centre))
-    numbered = Numbered()
+    nodes = Numbered()
 
     def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
         if children[cell] == NONE:
-            return numbered.leaf(labels[cell])
-        halves = []
-        for half in range(2 ** len(axes)):
-            signs = (1 if half >> axis & 1 else -1 for axis in axes)
-            corner = tuple(c + sign * radius / 2 for c, sign in zip(centre, signs, strict=True))
-            halves.append(convert(children[cell] + half, corner, radius / 2))
-        # The smallest tree of each part of the cell that some of its borders cut out: first the halves themselves, then
-        # pairs of what differs in one axis only, up to the whole.
-        trees = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
-        for part, cuts in parts_of_cell(len(axes)):
-            options = (numbered.ask(axis, centre[axis], trees[lower], trees[upper]) for axis, lower, upper in cuts)
-            trees[part] = min(options, key=numbered.sizes.__getitem__)
-        return trees[part]
+            return nodes.leaf(labels[cell])
+        halves = {}
+        for half, sides in enumerate(itertools.product((0, 1), repeat=len(axes))):
+            sides = sides[::-1]  # the first axis changes fastest
+            corner = tuple(c + (radius / 2 if side else -radius / 2) for c, side in zip(centre, sides, strict=True))
+            halves[sides] = convert(children[cell] + half, corner, radius / 2)
 
-    root = convert(root, (0.0,) * len(axes), 1.0)
-    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, root)
+        @functools.cache
+        def smallest(part: tuple[int | None, ...]) -> int:
+            """The smallest tree of a part of the cell: for each axis its lower side, its upper, or both (None)."""
+            both = [axis for axis in axes if part[axis] is None]
+            if not both:
+                return halves[part]
+            cuts = both if len(axes) <= 6 else both[:1]  # there are 3^d parts: in many dimensions not all are tried
+            options = []
+            for axis in cuts:
+                lower, upper = (smallest((*part[:axis], side, *part[axis + 1 :])) for side in (0, 1))
+                options.append(nodes.ask(axis, centre[axis], lower, upper))
+            return min(options, key=nodes.sizes.__getitem__)
+
+        return smallest((None,) * len(axes))
+
+    return lay_out(space, nodes, convert(root, (0.0,) * len(axes), 1.0))
 
 
 def make_bisected(space: Space, cells: CellTree, labels: Sequence[Hashable]) -> tuple[Branches, list]:
     """Return the same of a tree of cells: its own questions, but for those whose answers make no difference."""
-    numbered = Numbered()
+    nodes = Numbered()
     node_of: dict[int, int] = {}
     for cell in reversed(range(len(cells.child))):  # the halves of a cell come after it
         child = int(cells.child[cell])
         if child == NONE:
-            node_of[cell] = numbered.leaf(labels[cell])
+            node_of[cell] = nodes.leaf(labels[cell])
         else:
             halves = node_of[child], node_of[child + 1]
-            node_of[cell] = numbered.ask(int(cells.axis[cell]), float(cells.border[cell]), *halves)
-    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, node_of[0])
+            node_of[cell] = nodes.ask(int(cells.axis[cell]), float(cells.border[cell]), *halves)
+    return lay_out(space, nodes, node_of[0])
 
 
 class Numbered:
@@ -112,36 +120,10 @@ class Numbered:
         return left if left == right else self.number((axis, border, left, right), self.sizes[left] + self.sizes[right])
 
 
-@functools.cache
-def parts_of_cell(dimensions: int) -> list[tuple[tuple, list[tuple]]]:
-    """Return the parts of a cell that are not single halves, the whole last, each with the ways to cut it in two.
-
-    A part is named by 0 (lower), 1 (upper) or None (both) for each axis, a way to cut by the axis and the two names.
-    There are 3^d parts; in more than six dimensions only those are used that cut the axes in their order.
-    """
-    every: Iterable[tuple[int | None, ...]]
-    if dimensions <= 6:
-        every = itertools.product((0, 1, None), repeat=dimensions)
-    else:
-        cut = (itertools.product((0, 1), repeat=count) for count in range(dimensions + 1))
-        every = (name + (None,) * (dimensions - len(name)) for names in cut for name in names)
-    names = sorted(every, key=lambda name: name.count(None))
-    known = set(names)
-    parts = []
-    for name in names:
-        ways = []
-        for axis in range(dimensions):
-            lower, upper = ((*name[:axis], side, *name[axis + 1 :]) for side in (0, 1))
-            if name[axis] is None and lower in known:
-                ways.append((axis, lower, upper))
-        if ways:
-            parts.append((name, ways))
-    return parts
-
-
-def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches, list]:
+def lay_out(space: Space, numbered: Numbered, root: int) -> tuple[Branches, list]:
     """Return the arrays of a tree of numbered nodes, each node before its left part before its right part."""
-    thresholds: dict[tuple[int, float], float] = {}
+    nodes = list(numbered.numbers)
+    least = functools.cache(functools.partial(least_above, space))
     rows: list[list] = []
     labels = []
     stack = [(root, LEAF)]  # a node, and whose right child it is
@@ -151,12 +133,21 @@ def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches,
         if parent != LEAF:
             rows[parent][3] = here
         if len(nodes[n]) == 1:
-            rows.append([LEAF, 0.0, LEAF, LEAF])
+            rows.append([LEAF, 0.0, LEAF, LEAF, 0.0])
             labels.append(nodes[n][0])
             continue
         axis, border, left, right = nodes[n]
-        if (axis, border) not in thresholds:
-            thresholds[axis, border] = least_above(space, axis, border)
-        rows.append([axis, thresholds[axis, border], here + 1, LEAF])
+        rows.append([axis, least(axis, border), here + 1, LEAF, border])
         stack += [(right, here), (left, LEAF)]
     return Branches(*(np.array(column) for column in zip(*rows, strict=True))), labels
+
+
+def boxes(branches: Branches, dimensions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the leaves' boxes in the standard space, one row for each leaf, in their order."""
+    low, high = -np.ones((len(branches.feature), dimensions)), np.ones((len(branches.feature), dimensions))
+    for node in np.flatnonzero(branches.feature != LEAF):  # parents come before their children
+        axis, left, right = branches.feature[node], branches.left[node], branches.right[node]
+        low[[left, right]], high[[left, right]] = low[node], high[node]
+        high[left, axis] = low[right, axis] = branches.border[node]
+    leaves = branches.feature == LEAF
+    return low[leaves], high[leaves]

@@ -64,13 +64,12 @@ def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
     """Return what a leaf does, in words with the unit."""
     names = tree.variables
     if names.box is None:
-        run = range(int(tree.low[node, 0]), int(tree.high[node, 0]))
-        return " or ".join(signed(names.choices[i], names.action_unit) for i in run)
+        return signed(names.choices[int(tree.action[node, 0])], names.action_unit)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
-        low, high = (fixed(centre + half * bound[node, i], decimals, half) for bound in (tree.low, tree.high))
-        words = [low if low == high else f"{low} to {high}", names.action_units[i]]
-        parts.append(" ".join(filter(None, [*([names.actions[i]] if len(names.actions) > 1 else []), *words])))
+        number = fixed(centre + half * tree.action[node, i], decimals, half)
+        name = names.actions[i] if len(names.actions) > 1 else ""
+        parts.append(" ".join(filter(None, (name, number, names.action_units[i]))))
     return ", ".join(parts)
 
 

@@ -6,7 +6,7 @@ all states so far (DAgger; Ross et al., 2011).  If the policy knows what actions
 stake there, Q of the best action minus Q of the worst (VIPER; Bastani et al., 2018).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -47,9 +47,9 @@ class Imitation(NamedTuple):
 
 def imitate(
     policy: Any,
-    env: str | gym.Env,
     leaves: int = 64,
     *,
+    env: str | gym.Env | None = None,
     rounds: int = 5,
     episodes: int = 100,
     fresh: int = 200,
@@ -61,12 +61,12 @@ def imitate(
     Parameters
     ----------
     policy
-        Whatever has Stable-Baselines3's `predict`: an agent or its policy, a network, a tree.  If it has `stakes`,
-        which returns how much the choice of the action matters in some observations, states count by it.
-    env
-        The system it is for.
+        Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `stakes`, which
+        returns how much the choice of the action matters in some observations, states count by it.
     leaves
         The greatest number of them.
+    env, horizon
+        The system, and H, the greatest length of an episode; those of the policy if not given.
     rounds, episodes
         How often the tree is grown again, and how many episodes it plays each time; the policy plays as many before.
         The tree of the round that earned most is returned.
@@ -74,15 +74,34 @@ def imitate(
         Further episodes for the tree's `report`.
     seed
         Of everything.
-    horizon
-        H, the greatest length of an episode; the environment's own limit if not given.
     """
     leaves, rounds = check_integer("leaves", leaves), check_integer("rounds", rounds)
     episodes, fresh = check_integer("episodes", episodes), check_integer("fresh", fresh, at_least=2)
-    env, rng = make_env(env), np.random.default_rng(check_seed(seed))
+    env, horizon = setting_of(policy, env, horizon)
+    rng = np.random.default_rng(check_seed(seed))
     every = list(imitations(policy, env, leaves, rounds, episodes, rng, horizon))
-    best = max(every, key=lambda one: one.mean)
-    return with_report(best.tree, policy, env, fresh, rng, horizon, every[-1].samples)
+    tree = max(every, key=lambda one: one.mean).tree
+    starts = first_states(env, tree.variables.space, rng, fresh)
+    played = run_policy(tree, env, starts, rng, record=True, horizon=horizon)
+    teacher = run_policy(policy, env, starts, rng, horizon=horizon)
+    nodes = tree.apply(played.seen)
+    same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
+    earned = paper_interval(played.rewards), paper_interval(teacher.rewards)
+    return tree._replace(
+        visits=np.bincount(nodes, minlength=len(tree.feature)),
+        report=Imitation(*earned, float(same.mean()), every[-1].samples),
+    )
+
+
+def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> tuple[gym.Env, int | None]:
+    """Return where a policy plays and how long an episode may be: as given, else what the policy was made for."""
+    if getattr(policy, "h", None) is not None:
+        raise ValueError("a policy of one time step plays no episodes of its own: give one that is for all steps")
+    if env is None and not hasattr(policy, "env"):
+        raise ValueError(f"{policy!r} does not know its system: give `env`")
+    return make_env(policy.env if env is None else env), getattr(
+        policy, "horizon", None
+    ) if horizon is None else horizon
 
 
 class Round(NamedTuple):
@@ -90,51 +109,40 @@ class Round(NamedTuple):
 
     tree: Tree
     mean: float  # return of the tree
-    smaller: list[Tree]  # trees of all sizes, grown on the same states
     seen: np.ndarray  # the states that the tree came to
     samples: int  # steps so far
 
 
 def imitations(
-    policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: np.random.Generator, horizon: int | None
+    policy: Any,
+    env: gym.Env,
+    leaves: int,
+    rounds: int,
+    episodes: int,
+    rng: np.random.Generator,
+    horizon: int | None,
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[Round]:
-    """Yield the trees of each round."""
+    """Yield the tree of each round; `check` is called again and again, and may end it."""
     variables = asked_by(policy, env)
     seen, actions, weights = [], [], []
-    trees: list[Tree] = []
-    samples = 0
+    tree, samples = None, 0
     for round_ in range(rounds + 1):
-        player = trees[-1] if trees else policy
+        check()
         starts = first_states(env, variables.space, rng, episodes)
-        played = run_policy(player, env, starts, rng, record=True, horizon=horizon)
+        played = run_policy(tree or policy, env, starts, rng, record=True, horizon=horizon)
         samples += int(played.steps.sum())
-        if trees:
-            yield Round(player, float(played.rewards.mean()), trees, played.seen, samples)
+        if tree is not None:
+            yield Round(tree, float(played.rewards.mean()), played.seen, samples)
         if round_ < rounds:
+            check()
             some = rng.permutation(len(played.seen))[: 2 * ROWS]
             seen.append(played.seen[some])
             actions.append(standard_actions(policy, variables, seen[-1]))
             weights.append(policy.stakes(seen[-1]) if hasattr(policy, "stakes") else np.ones(len(some)))
             states, labels, counts = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
             some = rng.permutation(len(states))[:ROWS]
-            trees = grow(variables, states[some], labels[some], counts[some], leaves)
-            trees[-1] = merged(trees[-1])
-
-
-def with_report(
-    tree: Tree, policy: Any, env: gym.Env, fresh: int, rng: np.random.Generator, horizon: int | None, samples: int
-) -> Tree:
-    """Return a tree that knows how it fares beside the policy it imitates."""
-    starts = first_states(env, tree.variables.space, rng, fresh)
-    played = run_policy(tree, env, starts, rng, record=True, horizon=horizon)
-    teacher = run_policy(policy, env, starts, rng, horizon=horizon)
-    nodes = tree.apply(played.seen)
-    same = np.all(np.isclose(tree.low[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
-    visits = np.bincount(nodes, minlength=len(tree.feature))
-    return tree._replace(
-        visits=visits,
-        report=Imitation(paper_interval(played.rewards), paper_interval(teacher.rewards), float(same.mean()), samples),
-    )
+            tree = merged(grow(variables, states[some], labels[some], counts[some], leaves, check))
 
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
@@ -159,13 +167,17 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
 
 
 def grow(
-    variables: Variables, observations: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int
-) -> list[Tree]:
-    """Return trees of growing size, each grown from the last where that makes the weighted squared error least.
+    variables: Variables,
+    observations: np.ndarray,
+    actions: np.ndarray,
+    weights: np.ndarray,
+    leaves: int,
+    check: Callable[[], None] = lambda: None,
+) -> Tree:
+    """Return a tree of at most so many leaves, each question where it makes the weighted squared error least.
 
     The errors are those in predicting the actions, in the standard space.  Of few different actions each has a column,
-    so that the error is Gini's impurity, and leaves have one of them, not a mean.  The list ends before `leaves` leaves
-    if nothing is left to gain.
+    so that the error is Gini's impurity, and leaves have one of them, not a mean.
     """
     kinds, which = np.unique(actions, axis=0, return_inverse=True)
     each = variables.box is None or len(kinds) <= FEW
@@ -185,15 +197,9 @@ def grow(
             column.append(blank)
         return len(rows) - 1
 
-    def made() -> Tree:
-        low = np.array(values)
-        high = low + 1.0 if variables.box is None else low
-        questions = [np.array(column) for column in columns]
-        return Tree(questions[0], questions[1], questions[2], questions[3], low, high, variables)
-
     add(np.arange(len(seen)))
-    trees = [made()]
-    while len(trees) < leaves:
+    for _ in range(leaves - 1):
+        check()
         node = max(range(len(splits)), key=lambda n: splits[n].gain)
         if splits[node].gain <= 0.0:
             break
@@ -201,8 +207,7 @@ def grow(
         splits[node] = Split(0.0, LEAF, 0.0)
         below = seen[rows[node], feature[node]] < threshold[node]
         left[node], right[node] = add(rows[node][below]), add(rows[node][~below])
-        trees.append(made())
-    return trees
+    return Tree(*map(np.array, columns), np.array(values), variables)
 
 
 class Split(NamedTuple):
@@ -239,7 +244,7 @@ def merged(tree: Tree) -> Tree:
     """Return a tree without questions whose answers do not matter, as an exact tree has none."""
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
         left, right = tree.left[node], tree.right[node]
-        if tree.feature[left] == tree.feature[right] == LEAF and np.array_equal(tree.low[left], tree.low[right]):
+        if tree.feature[left] == tree.feature[right] == LEAF and np.array_equal(tree.action[left], tree.action[right]):
             return merged(without(tree, int(node), int(left)))
     return tree
 
@@ -256,5 +261,5 @@ def without(tree: Tree, node: int, child: int) -> Tree:
     place = np.full(len(tree.feature) + 1, LEAF)  # the last one for LEAF itself
     place[order] = np.arange(len(order))
     place[node] = place[child]
-    feature, threshold, left, right, low, high = (array[order] for array in tree.arrays)
-    return Tree(feature, threshold, place[left], place[right], low, high, tree.variables)
+    feature, threshold, left, right, action = (array[order] for array in tree.arrays)
+    return Tree(feature, threshold, place[left], place[right], action, tree.variables)
