@@ -29,7 +29,7 @@ from spaql.systems.interpreted import check_reward, undisturbed
 
 
 @python_or_jit
-def play(world, starts, limit, tree, noise, rng, rewards, steps, seen):
+def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
     """Play an episode from each row of `starts`; write sums of rewards, numbers of steps, and what was seen if asked.
 
     `noise` holds the standard deviation of what is added to each observed variable; `seen` has no rows, or one row per
@@ -95,17 +95,17 @@ def run_policy(
     world, horizon = compiled_world(env, space), horizon_of(env, horizon)
     limit = min(horizon, episode_limit(env) or horizon)
     noise = np.array(np.broadcast_to(np.asarray(noise, float), len(space.centre)))
-    rewards, steps = np.zeros(len(starts)), np.zeros(len(starts), np.int64)
-    seen = np.empty((len(starts) if record else 0, limit, noise.size))
+    count = len(starts)
+    out = Episodes(np.zeros(count), np.zeros(count, np.int64), np.empty((count if record else 0, limit, noise.size)))
     if world is None:
         with undisturbed(env):
-            play_interpreted(policy, env, starts, limit, noise, rng, rewards, steps, seen)
+            play_interpreted(policy, env, starts, noise, rng, limit, out)
     elif isinstance(policy, Tree):
         arrays = tuple(map(np.ascontiguousarray, policy.arrays))  # of one type, whoever made the tree: compiled once
-        world.call(play, starts, limit, arrays, noise, rng, rewards, steps, seen)
+        world.call(play, starts, arrays, noise, rng, limit, *out)
     else:
-        play_batch(policy, env, world, starts, limit, noise, rng, rewards, steps, seen)
-    return Episodes(rewards, steps, seen[np.arange(limit) < steps[:, None]] if record else seen[:, 0])
+        play_batch(policy, env, world, starts, noise, rng, limit, out)
+    return out._replace(seen=out.seen[np.arange(limit) < out.steps[:, None]] if record else out.seen[:, 0])
 
 
 @python_or_jit
@@ -131,17 +131,15 @@ def play_batch(
     env: gym.Env,
     world: CompiledWorld,
     starts: np.ndarray,
-    limit: int,
     noise: np.ndarray,
-    rng: np.random.Generator,
-    rewards: np.ndarray,
-    steps: np.ndarray,
-    seen: np.ndarray,
+    rng: Any,
+    limit: int,
+    out: Any,
 ) -> None:
     """Play episodes of a compiled system side by side, under a policy that is no machine code: as `play`."""
     count, first = len(starts), int(getattr(env.action_space, "start", 0))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, noise.size))
-    over, memory = np.zeros(count, bool), None
+    over, memory, (rewards, steps, seen) = np.zeros(count, bool), None, out
     world.call(begin_batch, starts, states, observations)
     for h in range(limit):
         if over.all():
@@ -156,18 +154,10 @@ def play_batch(
 
 
 def play_interpreted(
-    policy: Any,
-    env: gym.Env,
-    seeds: np.ndarray,
-    limit: int,
-    noise: np.ndarray,
-    rng: np.random.Generator,
-    rewards: np.ndarray,
-    steps: np.ndarray,
-    seen: np.ndarray,
+    policy: Any, env: gym.Env, seeds: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
 ) -> None:
     """Play an episode of any environment from each seed, or from where its own stream is for -1: as `play`."""
-    shape = (noise.size,) if isinstance(policy, Tree) else env.observation_space.shape
+    shape, (rewards, steps, seen) = (noise.size,) if isinstance(policy, Tree) else env.observation_space.shape, out
     for i, seed in enumerate(seeds.ravel().tolist()):
         observation, _ = env.reset(seed=None if seed < 0 else seed)
         over, memory = False, None

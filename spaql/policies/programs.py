@@ -24,6 +24,8 @@ DEEPEST = 90  # questions in a row: Python indents no more than 100 times
 def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
     """Return the source of a Python function of the observed variables that needs nothing else.
 
+    It returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
+
     Parameters
     ----------
     tree
@@ -32,11 +34,6 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
         Of the function.
     about
         What the header says besides system, units and ranges: who made it, for what.
-
-    Returns
-    -------
-    source
-        The function returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
     """
     if check_tree(tree).depth > DEEPEST:
         raise ValueError(f"Python indents no more than 100 times, and this tree has depth {tree.depth}")
@@ -45,10 +42,8 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
         return f"return {values[0]}" if len(values) == 1 else f"return ({', '.join(values)})"
 
     body = _body(tree, name, "if {} < {}:", "else:", "", leaf, double, "  # {}")
-    lines = [
-        f"def {name}({', '.join(tree.variables.observed)}):",
-        '    """' + "\n    ".join([*_head(tree, about), '"""']),
-    ]
+    head = "\n    ".join([*_head(tree, about), '"""'])
+    lines = [f"def {name}({', '.join(tree.variables.observed)}):", f'    """{head}']
     if angles := _angles(tree):
         lines += ["    from math import atan2", ""]
         lines += [f"    {angle} = atan2({sine}, {cosine})" for angle, cosine, sine in angles]
@@ -58,6 +53,8 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
 def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str = "double") -> str:
     """Return the source of a C function of the observed variables that needs nothing else.
 
+    It returns the action as in Python; several actuators are written to its last argument, an array.
+
     Parameters
     ----------
     tree, name, about
@@ -65,11 +62,6 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     precision
         "double", or "single": inputs, thresholds and actions are floats.  Every threshold is rounded up to the next
         float, so for inputs that are floats, as Gymnasium's are, both decide the same.
-
-    Returns
-    -------
-    source
-        The function returns the action as in Python; several actuators are written to its last argument, an array.
     """
     if precision not in ("double", "single"):
         raise ValueError(f"precision must be 'double' or 'single', not {precision!r}")
@@ -97,15 +89,8 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
 def export_structured_text(tree: Tree, name: str = "policy", about: str = "") -> str:
     """Return the policy in IEC 61131-3 Structured Text, for a programmable logic controller.
 
-    Parameters
-    ----------
-    tree, name, about
-        As for `export_python`.
-
-    Returns
-    -------
-    source
-        A FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.
+    It is a FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.  Parameters are those
+    of `export_python`.
     """
     names, angles = check_tree(tree).variables, _angles(tree)
     several = len(names.actions) > 1
@@ -135,19 +120,10 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
 def export_json(tree: Tree, about: str = "") -> str:
     """Return the policy as JSON.
 
-    Parameters
-    ----------
-    tree, about
-        As for `export_python`.
-
-    Returns
-    -------
-    text
-        An object with `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`,
-        of which the first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if
-        that is known.  At any other node: if number `observation` of what is observed is below the `threshold`, node
-        `left` comes next, else `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine`
-        and `observation`.
+    It has `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`, of which the
+    first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if that is known.  At
+    any other node: if number `observation` of what is observed is below the `threshold`, node `left` comes next, else
+    `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`.
     """
     names = check_tree(tree).variables
     keys = "name", "unit", "low", "high"
@@ -155,11 +131,11 @@ def export_json(tree: Tree, about: str = "") -> str:
         actions = [{"name": names.action, "unit": names.action_unit, "first": names.start, "choices": names.choices}]
     else:
         actions = [dict(zip(keys, row, strict=True)) for row in _outputs(tree)]
-    nodes: list[dict[str, Any]] = []
+    values, nodes = tree.value.reshape(len(tree.feature), -1).tolist(), []
     for node, feature in enumerate(tree.feature.tolist()):
         if feature == LEAF:
             known = {} if tree.visits is None else {"visits": int(tree.visits[node])}
-            nodes.append({"action": np.ravel(tree.value[node]).tolist()} | known)
+            nodes.append({"action": values[node]} | known)
         else:
             sine = names.space.sine[feature]
             question = {"observation": feature} | ({"sine": sine} if sine >= 0 else {})
@@ -251,9 +227,8 @@ def _head(tree: Tree, about: str) -> list[str]:
         reach = reach if sine == PLAIN else "cosine or sine of an angle, which alone counts"
         lines.append(f"in   {_with_unit(name, unit)}: {reach}")
     if names.box is not None:
-        return lines + [
-            f"out  {_with_unit(name, unit)}: {low:g} to {high:g}" for name, unit, low, high in _outputs(tree)
-        ]
+        rows = [f"{_with_unit(name, unit)}: {low:g} to {high:g}" for name, unit, low, high in _outputs(tree)]
+        return [*lines, *(f"out  {row}" for row in rows)]
     if names.actions == (NUMBERED,):
         return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]
     meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))
