@@ -6,7 +6,7 @@ all states so far (DAgger; Ross et al., 2011).  If the policy knows what actions
 stake there, Q of the best action minus Q of the worst (VIPER; Bastani et al., 2018).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -24,22 +24,12 @@ FEW = 16  # a policy with at most so many different actions is imitated action b
 
 
 class Imitation(NamedTuple):
-    """How a tree and the policy it imitates fare on the same fresh episodes.
+    """How a tree and the policy it imitates fare on the same fresh episodes."""
 
-    Attributes
-    ----------
-    rewards, teacher
-        Mean returns of the tree and of the policy, with their intervals.
-    agreement
-        In which share of the states it comes to the tree does what the policy would do.
-    samples
-        Environment steps that were taken to make the tree, without these episodes.
-    """
-
-    rewards: Interval
-    teacher: Interval
-    agreement: float
-    samples: int
+    rewards: Interval  # mean return of the tree
+    teacher: Interval  # mean return of the policy
+    agreement: float  # in which share of the states it comes to the tree does what the policy would do
+    samples: int  # environment steps that were taken to make the tree, without these episodes
 
     def __str__(self) -> str:
         return f"earns {self.rewards} where the policy earns {self.teacher}, agrees with it in {self.agreement:.1%}"
@@ -82,8 +72,8 @@ def imitate(
     every = list(imitations(policy, env, leaves, rounds, episodes, rng, horizon))
     tree = max(every, key=lambda one: one.mean).tree
     starts = first_states(env, tree.variables.space, rng, fresh)
-    played = run_policy(tree, env, starts, rng, record=True, horizon=horizon)
-    teacher = run_policy(policy, env, starts, rng, horizon=horizon)
+    played = run_policy(tree, env, starts, rng, horizon, record=True)
+    teacher = run_policy(policy, env, starts, rng, horizon)
     nodes = tree.apply(played.seen)
     same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
     earned = paper_interval(played.rewards), paper_interval(teacher.rewards)
@@ -114,23 +104,16 @@ class Round(NamedTuple):
 
 
 def imitations(
-    policy: Any,
-    env: gym.Env,
-    leaves: int,
-    rounds: int,
-    episodes: int,
-    rng: np.random.Generator,
-    horizon: int | None,
-    check: Callable[[], None] = lambda: None,
+    policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: Any, horizon: Any, check: Any = bool
 ) -> Iterator[Round]:
-    """Yield the tree of each round; `check` is called again and again, and may end it."""
+    """Yield the tree of each round; `check` is called again and again, and may raise an exception to end it."""
     variables = asked_by(policy, env)
     seen, actions, weights = [], [], []
     tree, samples = None, 0
     for round_ in range(rounds + 1):
         check()
         starts = first_states(env, variables.space, rng, episodes)
-        played = run_policy(tree or policy, env, starts, rng, record=True, horizon=horizon)
+        played = run_policy(tree or policy, env, starts, rng, horizon, record=True)
         samples += int(played.steps.sum())
         if tree is not None:
             yield Round(tree, float(played.rewards.mean()), played.seen, samples)
@@ -172,7 +155,7 @@ def grow(
     actions: np.ndarray,
     weights: np.ndarray,
     leaves: int,
-    check: Callable[[], None] = lambda: None,
+    check: Any = bool,
 ) -> Tree:
     """Return a tree of at most so many leaves, each question where it makes the weighted squared error least.
 
@@ -200,30 +183,25 @@ def grow(
     add(np.arange(len(seen)))
     for _ in range(leaves - 1):
         check()
-        node = max(range(len(splits)), key=lambda n: splits[n].gain)
-        if splits[node].gain <= 0.0:
+        node = max(range(len(splits)), key=lambda n: splits[n][0])
+        if splits[node] == NO_SPLIT:
             break
         _, feature[node], threshold[node] = splits[node]
-        splits[node] = Split(0.0, LEAF, 0.0)
+        splits[node] = NO_SPLIT
         below = seen[rows[node], feature[node]] < threshold[node]
         left[node], right[node] = add(rows[node][below]), add(rows[node][~below])
     return Tree(*map(np.array, columns), np.array(values), variables)
 
 
-class Split(NamedTuple):
-    """The best question for some rows: what it gains, and where it is."""
-
-    gain: float
-    feature: int
-    threshold: float
+NO_SPLIT = 0.0, LEAF, 0.0
 
 
-def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Split:
-    """Return the question that reduces the squared error of the weighted means most; no gain if there is none.
+def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple[float, int, float]:
+    """Return (gain, feature, threshold) of the question that reduces the squared error of the weighted means most.
 
     `sums` are the labels times their weights.
     """
-    best = Split(0.0, LEAF, 0.0)
+    best = NO_SPLIT
     total, weight = sums.sum(axis=0), weights.sum()
     for feature in range(seen.shape[1]):
         order = np.argsort(seen[:, feature], kind="stable")
@@ -233,10 +211,10 @@ def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Split
             gain = (below**2 / weight_below + (total - below) ** 2 / (weight - weight_below)).sum(axis=1)
         gain = np.where(np.isfinite(gain), gain - (total**2).sum() / max(weight, np.finfo(float).tiny), 0.0)
         gain[values[1:] == values[:-1]] = 0.0  # no question tells them apart
-        if gain.size and gain.max() > best.gain + 1e-9:
+        if gain.size and gain.max() > best[0] + 1e-9:
             at = int(gain.argmax())
             middle = (values[at] + values[at + 1]) / 2
-            best = Split(float(gain[at]), feature, float(middle if middle > values[at] else values[at + 1]))
+            best = float(gain[at]), feature, float(middle if middle > values[at] else values[at + 1])
     return best
 
 

@@ -85,10 +85,10 @@ def run_policy(
     env: gym.Env,
     starts: np.ndarray,
     rng: np.random.Generator,
+    horizon: int | None = None,
     *,
     noise: ArrayLike = 0.0,
     record: bool = False,
-    horizon: int | None = None,
 ) -> Episodes:
     """Play an episode from each row of `starts` (see `first_states`); `evaluate` is what users call."""
     space = policy.variables.space if isinstance(policy, Tree) else space_of(env)
@@ -127,14 +127,7 @@ def step_batch(world, states, actions, observations, rewards, over):
 
 
 def play_batch(
-    policy: Any,
-    env: gym.Env,
-    world: CompiledWorld,
-    starts: np.ndarray,
-    noise: np.ndarray,
-    rng: Any,
-    limit: int,
-    out: Any,
+    policy: Any, env: gym.Env, world: Any, starts: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
 ) -> None:
     """Play episodes of a compiled system side by side, under a policy that is no machine code: as `play`."""
     count, first = len(starts), int(getattr(env.action_space, "start", 0))
@@ -212,7 +205,7 @@ def evaluate(
         first = np.array([[env_seed], *([[-1]] * (episodes - 1))])
     else:
         first = world.draw(make_generator(env_seed), episodes)
-    rewards = run_policy(policy, env, first, rng, noise=noise, horizon=horizon).rewards
+    rewards = run_policy(policy, env, first, rng, horizon, noise=noise).rewards
     return (rewards, first) if starts else rewards
 
 

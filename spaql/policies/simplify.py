@@ -47,29 +47,13 @@ class Size(NamedTuple):
 
 
 class Simplified(NamedTuple):
-    """What the search found.
+    """What the search found, with returns on fresh episodes; those of the curve chose among the sizes."""
 
-    Attributes
-    ----------
-    smallest
-        The smallest tree that reaches the target on the episodes that choose among the sizes, with its return on fresh
-        ones; the best if none does.
-    best
-        The tree that earned most on the episodes that choose, with its return on fresh ones.
-    full
-        The policy itself on the same fresh episodes.
-    target
-        The mean return that was to be kept.
-    curve
-        The trees that no smaller one beat in the search, with their returns on the episodes that choose, and last the
-        policy itself.
-    """
-
-    smallest: Size
-    best: Size
-    full: Size
-    target: float
-    curve: list[Size]
+    smallest: Size  # the smallest tree that reaches the target; the best if none does
+    best: Size  # the tree that earns most
+    full: Size  # the policy itself
+    target: float  # the mean return that was to be kept
+    curve: list[Size]  # the trees that no smaller one beat in the search, and last the policy itself
 
     def __repr__(self) -> str:
         return (
@@ -186,7 +170,7 @@ class Search:
         return first_states(self.env, self.variables.space, rng, episodes)
 
     def play(self, policy: Any, starts: np.ndarray, record: bool = False) -> Episodes:
-        return run_policy(policy, self.env, starts, self.rng, record=record, horizon=self.horizon)
+        return run_policy(policy, self.env, starts, self.rng, self.horizon, record=record)
 
     def plan(self, seconds: float, episodes: int, fresh: int, rng: np.random.Generator) -> tuple[int, int]:
         """Start the clock, and return how many episodes there is time for, as asked for or fewer."""

@@ -108,46 +108,23 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
     """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
     given = env.metadata.get(kind) or dict.fromkeys(plain, "")
-    if not isinstance(given, Mapping):
-        raise ValueError(f"the metadata's {kind} must be names with their units, as {{'x': 'm'}}, not {given!r}")
-    if len(given) != len(plain):
-        raise ValueError(f"the metadata name {len(given)} {kind} ({', '.join(given)}), expected {len(plain)}")
-    for name in given:
-        check_name("a variable", name)
-    return tuple(Variable(name, unit=unit) for name, unit in given.items())
+    if not isinstance(given, Mapping) or len(given) != len(plain):
+        raise ValueError(f"the metadata's {kind} must be {len(plain)} names with their units, as {{'x': 'm'}}, "
+                         f"not {given!r}")  # fmt: skip
+    return tuple(Variable(check_name("a variable", name), unit=unit) for name, unit in given.items())
 
 
 class Tree(NamedTuple):
-    """A decision tree.
+    """A decision tree: arrays with an entry for each node, and the names of what it asks for."""
 
-    Attributes
-    ----------
-    feature
-        The number of the variable a node asks for; -1 in a leaf.  That of a cosine asks for the angle, where the
-        agent sees one.
-    threshold
-        In the variable's own unit.  Below it the left child comes next, otherwise the right one.
-    left, right
-        The children; -1 in a leaf.
-    action
-        The action of a leaf, in the standard space: one row for each node.
-    variables
-        Names and units.
-    visits
-        How many states each node has seen: of an exact tree the visits of its cells' best balls, of an imitation the
-        states of its own fresh episodes; None if that is not known.
-    report
-        What an imitation earns, and how often it does what the policy does.
-    """
-
-    feature: np.ndarray
-    threshold: np.ndarray
-    left: np.ndarray
+    feature: np.ndarray  # the variable that is asked for, that of a cosine for the angle; -1 in a leaf
+    threshold: np.ndarray  # in the variable's own unit: below it the left child comes next, otherwise the right one
+    left: np.ndarray  # -1 in a leaf
     right: np.ndarray
-    action: np.ndarray
+    action: np.ndarray  # of a leaf, in the standard space, one row for each node
     variables: Variables
-    visits: np.ndarray | None = None
-    report: Any = None
+    visits: np.ndarray | None = None  # states seen, of an exact tree those of its cells' best balls; None if not known
+    report: Any = None  # of an imitation: what it earns, and how often it does what the policy does
 
     def __repr__(self) -> str:
         said = f"{counted(self.leaves)} of {', '.join(filter(None, self.variables.asked))}"
