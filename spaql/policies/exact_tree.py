@@ -2,15 +2,13 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from spaql.partition import NONE
 from spaql.policies.tree import LEAF
 from spaql.spaces import Space, scaled
-from spaql.spaqlr import CellTree
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
@@ -45,53 +43,37 @@ class Branches(NamedTuple):
     border: np.ndarray
 
 
-def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+def make_tree(
+    space: Space, split: Callable[[int], tuple[dict[int, float], int] | None], root: int, labels: Sequence[Hashable]
+) -> tuple[Branches, list]:
     """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
 
-    `children` holds the first child of every cell, of which `root` is the first.
+    `split` tells of a cell the borders that cut it, by axis, and its first child; None of a leaf.
     """
-    axes = range(len(space.centre))
     nodes = Numbered()
 
-    def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
-        if children[cell] == NONE:
-            return nodes.leaf(labels[cell])
-        halves = {}
-        for half, sides in enumerate(itertools.product((0, 1), repeat=len(axes))):
-            sides = sides[::-1]  # the first axis changes fastest
-            corner = tuple(c + (radius / 2 if side else -radius / 2) for c, side in zip(centre, sides, strict=True))
-            halves[sides] = convert(children[cell] + half, corner, radius / 2)
+    def convert(cell: int) -> int:
+        if (found := split(cell)) is None:
+            return nodes.number((labels[cell],), 1)
+        borders, child = found
+        every = itertools.product((0, 1), repeat=len(borders))  # the first axis changes fastest
+        halves = {sides[::-1]: convert(child + half) for half, sides in enumerate(every)}
 
         @functools.cache
         def smallest(part: tuple[int | None, ...]) -> int:
-            """The smallest tree of a part of the cell: for each axis its lower side, its upper, or both (None)."""
-            both = [axis for axis in axes if part[axis] is None]
-            if not both:
+            """The smallest tree of a part of the cell: along each axis its lower side, its upper, or both (None)."""
+            if None not in part:
                 return halves[part]
-            cuts = both if len(axes) <= 6 else both[:1]  # there are 3^d parts: in many dimensions not all are tried
             options = []
-            for axis in cuts:
-                lower, upper = (smallest((*part[:axis], side, *part[axis + 1 :])) for side in (0, 1))
-                options.append(nodes.ask(axis, centre[axis], lower, upper))
+            for place, (axis, border) in enumerate(borders.items()):
+                if part[place] is None and (len(borders) <= 6 or not options):  # of 3^d parts not all are tried
+                    lower, upper = (smallest((*part[:place], side, *part[place + 1 :])) for side in (0, 1))
+                    options.append(nodes.ask(axis, border, lower, upper))
             return min(options, key=nodes.sizes.__getitem__)
 
-        return smallest((None,) * len(axes))
+        return smallest((None,) * len(borders))
 
-    return lay_out(space, nodes, convert(root, (0.0,) * len(axes), 1.0))
-
-
-def make_bisected(space: Space, cells: CellTree, labels: Sequence[Hashable]) -> tuple[Branches, list]:
-    """Return the same of a tree of cells: its own questions, but for those whose answers make no difference."""
-    nodes = Numbered()
-    node_of: dict[int, int] = {}
-    for cell in reversed(range(len(cells.child))):  # the halves of a cell come after it
-        child = int(cells.child[cell])
-        if child == NONE:
-            node_of[cell] = nodes.leaf(labels[cell])
-        else:
-            halves = node_of[child], node_of[child + 1]
-            node_of[cell] = nodes.ask(int(cells.axis[cell]), float(cells.border[cell]), *halves)
-    return lay_out(space, nodes, node_of[0])
+    return lay_out(space, nodes, convert(root))
 
 
 class Numbered:
@@ -110,10 +92,6 @@ class Numbered:
             self.numbers[node] = len(self.sizes)
             self.sizes.append(size)
         return self.numbers[node]
-
-    def leaf(self, label: Hashable) -> int:
-        """Return the number of a leaf."""
-        return self.number((label,), 1)
 
     def ask(self, axis: int, border: float, left: int, right: int) -> int:
         """Return the number of a question, or of its answers if both are the same."""

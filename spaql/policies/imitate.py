@@ -70,7 +70,7 @@ def imitate(
     env, horizon = setting_of(policy, env, horizon)
     rng = np.random.default_rng(check_seed(seed))
     every = list(imitations(policy, env, leaves, rounds, episodes, rng, horizon))
-    tree = max(every, key=lambda one: one.mean).tree
+    tree = max(every, key=lambda one: one[1])[0]
     starts = first_states(env, tree.variables.space, rng, fresh)
     played = run_policy(tree, env, starts, rng, horizon, record=True)
     teacher = run_policy(policy, env, starts, rng, horizon)
@@ -79,7 +79,7 @@ def imitate(
     earned = paper_interval(played.rewards), paper_interval(teacher.rewards)
     return tree._replace(
         visits=np.bincount(nodes, minlength=len(tree.feature)),
-        report=Imitation(*earned, float(same.mean()), every[-1].samples),
+        report=Imitation(*earned, float(same.mean()), every[-1][3]),
     )
 
 
@@ -89,24 +89,17 @@ def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> t
         raise ValueError("a policy of one time step plays no episodes of its own: give one that is for all steps")
     if env is None and not hasattr(policy, "env"):
         raise ValueError(f"{policy!r} does not know its system: give `env`")
-    return make_env(policy.env if env is None else env), getattr(
-        policy, "horizon", None
-    ) if horizon is None else horizon
-
-
-class Round(NamedTuple):
-    """A round of imitation."""
-
-    tree: Tree
-    mean: float  # return of the tree
-    seen: np.ndarray  # the states that the tree came to
-    samples: int  # steps so far
+    known = getattr(policy, "horizon", None)
+    return make_env(policy.env if env is None else env), known if horizon is None else horizon
 
 
 def imitations(
     policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: Any, horizon: Any, check: Any = bool
-) -> Iterator[Round]:
-    """Yield the tree of each round; `check` is called again and again, and may raise an exception to end it."""
+) -> Iterator[tuple[Tree, float, np.ndarray, int]]:
+    """Yield the tree of each round, its mean return, the states it came to, and the steps so far.
+
+    `check` is called again and again, and may raise an exception to end it.
+    """
     variables = asked_by(policy, env)
     seen, actions, weights = [], [], []
     tree, samples = None, 0
@@ -116,7 +109,7 @@ def imitations(
         played = run_policy(tree or policy, env, starts, rng, horizon, record=True)
         samples += int(played.steps.sum())
         if tree is not None:
-            yield Round(tree, float(played.rewards.mean()), played.seen, samples)
+            yield tree, float(played.rewards.mean()), played.seen, samples
         if round_ < rounds:
             check()
             some = rng.permutation(len(played.seen))[: 2 * ROWS]
@@ -150,12 +143,7 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
 
 
 def grow(
-    variables: Variables,
-    observations: np.ndarray,
-    actions: np.ndarray,
-    weights: np.ndarray,
-    leaves: int,
-    check: Any = bool,
+    variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int, check: Any = bool
 ) -> Tree:
     """Return a tree of at most so many leaves, each question where it makes the weighted squared error least.
 
@@ -164,7 +152,7 @@ def grow(
     """
     kinds, which = np.unique(actions, axis=0, return_inverse=True)
     each = variables.box is None or len(kinds) <= FEW
-    seen = turned(variables, observations)
+    seen = turned(variables, states)
     weights = weights / weights.mean() if weights.sum() > 0.0 else np.ones(len(weights))
     sums = (np.eye(len(kinds))[which.ravel()] if each else actions) * weights[:, None]
     rows, splits, values = [], [], []

@@ -1,6 +1,7 @@
 """Policies a person can read: the greedy policy of an agent as a table of state cells and as a decision tree."""
 
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from spaql.checks import load
 from spaql.compiling import cached_jit
-from spaql.partition import Partition
-from spaql.policies.exact_tree import Branches, boxes, make_bisected, make_tree
+from spaql.partition import NONE, Partition
+from spaql.policies.exact_tree import Branches, boxes, make_tree
 from spaql.policies.export import signed
 from spaql.policies.imitate import imitate
 from spaql.policies.play import evaluate
@@ -127,6 +128,7 @@ class Policy(Greedy):
         """Keep the cells of a partition, and its balls with their actions."""
         balls, self._low, self._high, self._cells = partition[:4]
         self._q, self._visits, self._best = balls["q"], balls["visits"], self._cells["best"]
+        self._centres: dict[int, tuple[float, ...]] = {}  # of cells, from the root on
 
     def find(self, observations: ArrayLike) -> "pd.DataFrame":
         """Return one row per observation: its `cell` (a number), and `action`, `q`, `visits` of its best ball.
@@ -240,7 +242,18 @@ class Policy(Greedy):
 
     def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
         """Return the tree that leads every state to the label of its leaf cell, and the labels of its leaves."""
-        return make_tree(self._space, self._cells["children"], self._root, labels)
+        return make_tree(self._space, self._split, self._root, labels)
+
+    def _split(self, cell: int) -> tuple[dict[int, float], int] | None:
+        """Return the borders that cut a cell, by axis, and its first child; None of a leaf."""
+        child = int(self._cells["children"][cell])
+        if child == NONE:
+            return None
+        centre = self._centres.setdefault(cell, (0.0,) * len(self._space.centre))
+        quarter = 0.5 ** (int(self._cells["depth"][cell]) + 1)
+        for half, sides in enumerate(itertools.product((-quarter, quarter), repeat=len(centre))):
+            self._centres[child + half] = tuple(map(sum, zip(centre, sides[::-1], strict=True)))
+        return dict(enumerate(centre)), child
 
     def _actions(self, balls: np.ndarray) -> dict[str, Any]:
         """The table's columns that say what balls do."""
@@ -278,8 +291,9 @@ class TreePolicy(Policy):
         """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
         return np.ptp(self._tree.q[self._find(observations)], axis=1)
 
-    def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
-        return make_bisected(self._space, self._tree, labels)
+    def _split(self, cell: int) -> tuple[dict[int, float], int] | None:
+        child = int(self._tree.child[cell])
+        return None if child == NONE else ({int(self._tree.axis[cell]): float(self._tree.border[cell])}, child)
 
 
 class Policies:

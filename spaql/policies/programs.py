@@ -18,8 +18,6 @@ from spaql.policies.export import check_tree, mark, walk
 from spaql.policies.tree import LEAF, NUMBERED, Tree, counted
 from spaql.spaces import PLAIN, pairs_of
 
-DEEPEST = 90  # questions in a row: Python indents no more than 100 times
-
 
 def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
     """Return the source of a Python function of the observed variables that needs nothing else.
@@ -35,13 +33,11 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
     about
         What the header says besides system, units and ranges: who made it, for what.
     """
-    if check_tree(tree).depth > DEEPEST:
-        raise ValueError(f"Python indents no more than 100 times, and this tree has depth {tree.depth}")
 
     def leaf(values: list[str]) -> str:
         return f"return {values[0]}" if len(values) == 1 else f"return ({', '.join(values)})"
 
-    body = _body(tree, name, "if {} < {}:", "else:", "", leaf, double, "  # {}")
+    body = _body(check_tree(tree), name, "if {} < {}:", "else:", "", leaf, double, "  # {}")
     head = "\n    ".join([*_head(tree, about), '"""'])
     lines = [f"def {name}({', '.join(tree.variables.observed)}):", f'    """{head}']
     if angles := _angles(tree):

@@ -90,18 +90,15 @@ def simplify(
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time it may take, without compiling.  Where episodes are so slow that it would not suffice, fewer of them
-        decide.  A search that ends before its time finds the same on every machine.
-    episodes
-        Rollouts that decide on each step of the search.
-    proposals
-        Changes tried at each size; 0 leaves imitations as they are.
+        The time it may take, without compiling.  Of slow episodes fewer decide.  A search that ends before its time
+        finds the same on every machine.
+    episodes, proposals
+        Rollouts that decide on each step of the search, and changes tried at each size; 0 leaves imitations as they
+        are.
     fresh
         Episodes that choose among the sizes, and other episodes for the report.
     seed
-        Of the sets of first states, and of the proposals.
-    progress_bar
-        Show on standard error how far it is.
+        Of the first states and the proposals.
 
     Examples
     --------
@@ -215,9 +212,9 @@ class Search:
         given = ROUNDS, len(self.starts), self.rng, self.horizon, self.check
         imitated: list[tuple[float, Tree]] = []
         for size in SIZES if leaves is None else (leaves,):
-            for one in imitations(self.policy, self.env, size, *given):
-                imitated.append((self.score(one.tree), one.tree))
-                self.seen = one.seen
+            for tree, _, seen, _ in imitations(self.policy, self.env, size, *given):
+                imitated.append((self.score(tree), tree))
+                self.seen = seen
             if imitated[-1][0] >= goal:
                 break
         self.spread = np.maximum(turned(self.variables, self.seen).std(axis=0), 1e-12)
