@@ -152,7 +152,7 @@ def grow(
     """
     kinds, which = np.unique(actions, axis=0, return_inverse=True)
     each = variables.box is None or len(kinds) <= FEW
-    seen = turned(variables, states)
+    seen = turned(variables.space, states)
     weights = weights / weights.mean() if weights.sum() > 0.0 else np.ones(len(weights))
     sums = (np.eye(len(kinds))[which.ravel()] if each else actions) * weights[:, None]
     rows, splits, values = [], [], []

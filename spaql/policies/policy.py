@@ -95,9 +95,8 @@ class ValuePolicy(Greedy):
 
     def values(self, observations: ArrayLike) -> np.ndarray:
         """Return Q of each action, a row for each observation."""
-        points = np.array(observations, float).reshape(-1, len(self._space.centre))
-        standardise_all(self._space, points)
-        return np.asarray(self._values(points))
+        points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
+        return np.asarray(self._values(standardised(self._space, points)))
 
     def stakes(self, observations: np.ndarray) -> np.ndarray:
         """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
@@ -146,7 +145,7 @@ class Policy(Greedy):
         branches, cells = self._single
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
         rank = np.cumsum(branches.feature == LEAF) - 1
-        return np.array(cells)[rank[leaves_of(branches[:4], self._space, points)]]
+        return np.array(cells)[rank[leaves_of(*branches[:4], self._space, points)]]
 
     def _choose(self, points: np.ndarray) -> np.ndarray:
         return self._centre[self._best[self._find(points)]]
@@ -228,8 +227,8 @@ class Policy(Greedy):
         branches, _ = self._make_tree(labels)
         single, cells = self._single
         plain = self._space._replace(sine=(PLAIN,) * len(self._space.sine))
-        questions = branches.feature, branches.border, branches.left, branches.right
-        at = leaves_of(questions, plain, np.mean(boxes(single, len(plain.sine)), axis=0))
+        centres = np.mean(boxes(single, len(plain.sine)), axis=0)
+        at = leaves_of(branches.feature, branches.border, branches.left, branches.right, plain, centres)
         best = self._best[cells]
         leaf, ball = np.unique((at, best), axis=1)  # several cells may share a ball
         visits = np.bincount(leaf, self._visits[ball], len(branches.feature)).astype(np.int64)
@@ -315,7 +314,9 @@ class Policies:
 
 
 @cached_jit
-def standardise_all(space, points):
-    """Map observations to the standard space, in place."""
+def standardised(space, points):
+    """Return points of the standard space for observations."""
+    found = np.empty_like(points)
     for i in range(len(points)):
-        standardise(space, points[i], points[i])
+        standardise(space, points[i], found[i])
+    return found

@@ -217,7 +217,7 @@ class Search:
                 self.seen = seen
             if imitated[-1][0] >= goal:
                 break
-        self.spread = np.maximum(turned(self.variables, self.seen).std(axis=0), 1e-12)
+        self.spread = np.maximum(turned(self.variables.space, self.seen).std(axis=0), 1e-12)
         small = [scored for scored in imitated if scored[1].leaves <= max(WELL, leaves or 0)]
         score, tree = max(small, key=lambda scored: scored[0])
         while tree.leaves > 1:
@@ -248,7 +248,7 @@ class Search:
         elif rng.random() < 0.2:
             feature[node] = self.asked[rng.integers(len(self.asked))]
             row = rng.integers(len(self.seen))
-            threshold[node] = turned(tree.variables, self.seen[row : row + 1])[0, feature[node]]
+            threshold[node] = turned(tree.variables.space, self.seen[row : row + 1])[0, feature[node]]
         else:  # steps of all sizes
             step = self.spread[feature[node]] * 10.0 ** rng.uniform(-2, 0)
             threshold[node] += step * rng.standard_normal()

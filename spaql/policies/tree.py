@@ -5,7 +5,7 @@ state goes left if its variable is *below* the threshold, not at it, since a sta
 to its upper side.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -164,7 +164,7 @@ class Tree(NamedTuple):
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self.variables.observed))
         if np.isnan(points).any():
             raise ValueError("the observations contain NaN; expected numbers")
-        return leaves_of(self[:4], self.variables.space, points)
+        return leaves_of(*self[:4], self.variables.space, points)
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
@@ -172,20 +172,6 @@ class Tree(NamedTuple):
         """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol."""
         actions = self.value[self.apply(observation)]
         return (actions[0] if np.ndim(observation) == 1 else actions), None
-
-
-def leaves_of(questions: Sequence[np.ndarray], space: Space, points: np.ndarray) -> np.ndarray:
-    """Return the leaf that each observation comes to, of a tree with these questions."""
-    nodes = np.empty(len(points), np.int64)
-    find_leaves(*questions, space, points, nodes)
-    return nodes
-
-
-def turned(variables: Variables, observations: np.ndarray) -> np.ndarray:
-    """Return what questions are about: rows of observations with angles in the places of their cosines."""
-    seen = np.empty_like(observations)
-    turn_all(variables.space, observations, seen)
-    return seen
 
 
 @python_or_jit
@@ -198,16 +184,19 @@ def descend(feature, threshold, left, right, observation):
 
 
 @cached_jit
-def find_leaves(feature, threshold, left, right, space, points, nodes):
-    """Write the leaf of each observation."""
-    seen = np.empty(points.shape[1])
+def leaves_of(feature, threshold, left, right, space, points):
+    """Return the leaf that each observation comes to."""
+    seen, nodes = np.empty(points.shape[1]), np.empty(len(points), np.int64)
     for i in range(len(points)):
         turn(space, points[i], seen)
         nodes[i] = descend(feature, threshold, left, right, seen)
+    return nodes
 
 
 @cached_jit
-def turn_all(space, points, seen):
-    """Write what trees ask for of each observation: angles in the places of their cosines."""
+def turned(space, points):
+    """Return what trees ask for of each observation: angles in the places of their cosines."""
+    seen = np.empty_like(points)
     for i in range(len(points)):
         turn(space, points[i], seen[i])
+    return seen

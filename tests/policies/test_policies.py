@@ -13,14 +13,12 @@ import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, Rules
 from spaql.policies import ValuePolicy, evaluate, imitate, in_words, robustness, trajectories
-from spaql.policies.exact_tree import float_of, least_above
 from spaql.policies.export import export_graphviz, export_text
-from spaql.policies.imitate import best_split, grow
+from spaql.policies.imitate import grow
 from spaql.policies.play import run_policy
 from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
 from spaql.policies.simplify import smaller_trees
 from spaql.policies.tree import LEAF, variables_of
-from spaql.spaces import standardise
 from spaql.systems import make_env, space_of
 from tests.conftest import posix, same_sines
 
@@ -74,6 +72,8 @@ def test_the_tree_is_the_greedy_policy(agents, case):
         expected = agent.predict(points, deterministic=True)[0]
         assert np.array_equal(tree.predict(points)[0], expected)
         assert np.array_equal(policy.predict(points)[0], expected)
+    with pytest.raises(ValueError, match="NaN"):
+        tree.predict(np.full(len(tree.variables.observed), np.nan))
     earned = agent.evaluate(200, seed=7, deterministic=True)
     assert np.array_equal(evaluate(tree, case[1], 200, seed=7), earned)
     assert np.array_equal(policy.evaluate(200, seed=7), earned)
@@ -96,36 +96,12 @@ def test_a_tree_walks_through_gymnasium_as_through_the_compiled_system(agents):
         assert np.allclose(episodes.seen, seen, rtol=0, atol=1e-6)
 
 
-def test_thresholds_are_the_least_floats_of_the_upper_half():
-    space, x = space_of(make_env("CartPole-v0")), np.empty(4)
-    for axis in range(4):
-        for border in (-0.875, 0.0, 0.25):
-            point = np.zeros(4)
-            point[axis] = least_above(space, axis, border)
-            standardise(space, point, x)
-            assert x[axis] >= border
-            point[axis] = np.nextafter(point[axis], -np.inf)
-            standardise(space, point, x)
-            assert x[axis] < border
-    numbers = [float_of(n) for n in (-(2**62), -5, -1, 0, 1, 5, 2**62)]
-    assert numbers == sorted(numbers)
-
-
 def test_a_shorter_horizon_is_kept():
     agent = SPAQL("CartPole-v0", xi=4, seed=0, horizon=50).learn(60, 5)
     rewards = agent.evaluate(100, seed=2, deterministic=True)
     assert rewards.max() == 50
     assert np.array_equal(agent.policy.evaluate(100, seed=2), rewards)
     assert agent.policy.simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
-
-
-def test_no_question_of_the_tree_has_the_same_answers(agents):
-    for case in CASES:
-        tree = agents[case].policy.tree()
-        inner = np.flatnonzero(tree.feature != LEAF)
-        both = [n for n in inner if tree.feature[tree.left[n]] == tree.feature[tree.right[n]] == LEAF]
-        assert all(tree.action[tree.left[n]] != tree.action[tree.right[n]] for n in both)
-        assert np.all(tree.left[inner] == inner + 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -215,12 +191,6 @@ def test_policies_of_any_environment():
     assert policy.table().label[0] == "0 or 1 or 2"
     assert export_text(policy.tree()) == "|--- action number: 1  (no visit)\n"
     assert Random("Pendulum-v1").policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
-
-
-def test_nan_is_refused(agents):
-    for policy in (agents[SPAQL, "Pendulum-v1"].policy, agents[SPAQL, "Pendulum-v1"].policy.tree()):
-        with pytest.raises(ValueError, match="NaN"):
-            policy.predict([0.0, np.nan, 0.0])
 
 
 def test_a_policy_takes_every_observation_mapped():
@@ -393,20 +363,6 @@ def test_what_is_at_stake_decides_where_leaves_are_few():
     assert grow(variables, seen, actions, weights, 2).feature[0] == 1
     tree = grow(variables, seen, actions, np.zeros(100), 9)  # where nothing matters all states count alike
     assert np.array_equal(tree.predict(seen)[0], actions[:, 0])
-
-
-def test_the_best_split_is_what_all_splits_say():
-    rng = np.random.default_rng(0)
-    seen, labels = rng.integers(0, 6, (40, 2)).astype(float), rng.normal(size=(40, 1))
-
-    def error(below):
-        return sum(((part - part.mean()) ** 2).sum() for part in (labels[below], labels[~below]))
-
-    every = {(f, t): error(seen[:, f] < t) for f in (0, 1) for t in range(1, 6)}
-    gain, feature, threshold = best_split(seen, labels, np.ones(40))
-    assert error(seen[:, feature] < threshold) == pytest.approx(min(every.values()))
-    assert gain == pytest.approx(((labels - labels.mean()) ** 2).sum() - min(every.values()))
-    assert best_split(seen[:, :1] * 0, labels, np.ones(40))[0] == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
