@@ -81,9 +81,6 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
     for cosine, sine in pairs_of(space):
         name = known.get((observed[cosine].name, observed[sine].name), f"angle_{cosine}")
         asked[cosine], asked[sine] = Variable(check_name("an angle", name), unit="rad"), Variable("")
-    words = [variable.name for variable in observed] + [asked[cosine].name for cosine, _ in pairs_of(space)]
-    if len(set(words)) < len(words):
-        raise ValueError(f"observations and angles need names of their own; they are called {', '.join(words)}")
     choices: tuple[float, ...] = () if told is None or not discrete else tuple(map(float, told))
     if discrete and not choices:
         choices, actions = tuple(float(start + i) for i in range(space.actions)), (Variable(NUMBERED),)

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, Rules
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random
 from spaql.policies import ValuePolicy, evaluate, imitate, in_words, robustness, trajectories
 from spaql.policies.export import export_graphviz, export_text
 from spaql.policies.imitate import grow
@@ -193,25 +193,8 @@ def test_policies_of_any_environment():
     assert Random("Pendulum-v1").policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
 
 
-def test_a_policy_takes_every_observation_mapped():
-    agent = SPAQL("Pendulum-v1", xi=4, seed=0, rules=Rules(first_observation="raw")).learn(100, 2)
-    points = random_observations("Pendulum-v1", 2000)
-    later = agent.predict(points, episode_start=np.zeros(len(points), bool), deterministic=True)[0]
-    assert np.array_equal(agent.policy.tree().predict(points)[0], later)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Exports for readers
-
-
-def test_the_text_has_scikit_learns_form(agents):
-    for case in CASES:
-        tree = agents[case].policy.tree()
-        lines = export_text(tree).splitlines()
-        assert len(lines) == len(tree.feature) - tree.leaves + len(tree.feature)
-        form = r"(\|   )*\|--- (\w+ (< |>=) -?\d+\.\d\d.*|(force|torque): .*)"
-        assert all(re.fullmatch(form, line) for line in lines)
-        assert not any(re.search(r"-0\.00\b", line) for line in lines)
 
 
 def test_words_say_what_the_tree_does(agents):
