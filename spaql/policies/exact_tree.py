@@ -57,6 +57,7 @@ def make_tree(
             return nodes.number((labels[cell],), 1)
         borders, child = found
         every = itertools.product((0, 1), repeat=len(borders))  # the first axis changes fastest
+        halves: dict[tuple[int | None, ...], int]
         halves = {sides[::-1]: convert(child + half) for half, sides in enumerate(every)}
 
         @functools.cache
@@ -64,7 +65,7 @@ def make_tree(
             """The smallest tree of a part of the cell: along each axis its lower side, its upper, or both (None)."""
             if None not in part:
                 return halves[part]
-            options = []
+            options: list[int] = []
             for place, (axis, border) in enumerate(borders.items()):
                 if part[place] is None and (len(borders) <= 6 or not options):  # of 3^d parts not all are tried
                     lower, upper = (smallest((*part[:place], side, *part[place + 1 :])) for side in (0, 1))

@@ -178,7 +178,8 @@ def grow(
         splits[node] = NO_SPLIT
         below = seen[rows[node], feature[node]] < threshold[node]
         left[node], right[node] = add(rows[node][below]), add(rows[node][~below])
-    return Tree(*map(np.array, columns), np.array(values), variables)
+    questions = [np.array(column) for column in columns]
+    return Tree(questions[0], questions[1], questions[2], questions[3], np.array(values), variables)
 
 
 NO_SPLIT = 0.0, LEAF, 0.0

@@ -176,7 +176,8 @@ class Policy(Greedy):
         branches, best, at, visits = self._leaves(labels)
         low, high = self._unmap(boxes(branches, len(self._space.centre)))
         leaves, first, counts = np.unique(at, return_index=True, return_counts=True)
-        frame, units = {}, {}
+        frame: dict[str, Any] = {}
+        units: dict[str, str] = {}
         for i, name in enumerate(names.asked):
             if name:
                 frame |= {f"{name}_low": low[:, i], f"{name}_high": high[:, i]}

@@ -207,8 +207,8 @@ def _inputs(tree: Tree) -> list[tuple]:
 
 def _outputs(tree: Tree) -> list[tuple]:
     """Return name, unit and ends of each continuous action."""
-    names = tree.variables
-    ends = np.ravel(names.box.low).tolist(), np.ravel(names.box.high).tolist()
+    names, box = tree.variables, tree.variables.box
+    ends = np.ravel(box.low).tolist(), np.ravel(box.high).tolist()  # type: ignore[union-attr]
     return list(zip(names.actions, names.action_units, *ends, strict=True))
 
 
