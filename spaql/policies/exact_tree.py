@@ -1,4 +1,4 @@
-"""A policy's partition as a decision tree that acts as it does on every observation, to the last bit."""
+"""A partition as a decision tree that takes the same action on every observation, to the last bit."""
 
 import functools
 import itertools

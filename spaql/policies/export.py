@@ -8,7 +8,7 @@ from spaql.policies.tree import LEAF, Tree
 
 
 def in_words(tree: Tree, decimals: int = 2) -> str:
-    """Return a small tree as sentences, one for each action: when it is taken."""
+    """Return a small tree as sentences: for each action when it is taken."""
     conditions: dict[str, list[str]] = {}
     path: list[str] = []
     for place, node, depth in walk(check_tree(tree)):
@@ -32,7 +32,7 @@ def check_tree(tree: Any) -> Tree:
 
 
 def mark(tree: Tree, node: int, comment: str) -> str:
-    """Return a comment that says if a leaf has seen no state, in the words of a language."""
+    """Return a comment if no visit has reached a leaf."""
     return comment.format("no visit") if tree.unvisited(node) else ""
 
 

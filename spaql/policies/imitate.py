@@ -1,4 +1,4 @@
-"""A small decision tree in the place of any policy: imitation on the states that the tree itself comes to.
+"""Small decision trees that imitate any policy, grown on the states that the tree itself visits.
 
 The policy plays some episodes, and a tree is grown that does in these states what the policy does.  Then, in each
 round, the tree plays, the policy says what it would have done in the states it came to, and the tree is grown again on
@@ -46,7 +46,7 @@ def imitate(
     seed: int | np.random.SeedSequence = 0,
     horizon: int | None = None,
 ) -> Tree:
-    """Return a tree of at most so many leaves that acts as a policy does.
+    """Return a tree of at most `leaves` leaves that imitates a policy.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def imitate(
         Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `stakes`, which
         returns how much the choice of the action matters in some observations, states count by it.
     leaves
-        The greatest number of them.
+        Upper bound.
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     rounds, episodes
@@ -63,7 +63,7 @@ def imitate(
     fresh
         Further episodes for the tree's `report`.
     seed
-        Of everything.
+        Of first states and samples.
     """
     leaves, rounds = check_integer("leaves", leaves), check_integer("rounds", rounds)
     episodes, fresh = check_integer("episodes", episodes), check_integer("fresh", fresh, at_least=2)
@@ -84,7 +84,7 @@ def imitate(
 
 
 def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> tuple[gym.Env, int | None]:
-    """Return where a policy plays and how long an episode may be: as given, else what the policy was made for."""
+    """Return the environment and the horizon: as given, else those that the policy was made for."""
     if getattr(policy, "h", None) is not None:
         raise ValueError("a policy of one time step plays no episodes of its own: give one that is for all steps")
     if env is None and not hasattr(policy, "env"):
@@ -122,7 +122,7 @@ def imitations(
 
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
-    """Return what trees in the place of a policy ask for: its own variables, with an angle for cosine and sine."""
+    """Return what an imitating tree asks for: the policy's variables, but an angle instead of cosine and sine."""
     space, usual = space_of(env, angles=None), getattr(policy, "variables", None)
     if usual is None or all(sine == PLAIN for sine in space.sine):
         return variables_of(env, space) if usual is None else usual
@@ -145,7 +145,7 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
 def grow(
     variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int, check: Any = bool
 ) -> Tree:
-    """Return a tree of at most so many leaves, each question where it makes the weighted squared error least.
+    """Return a tree of at most `leaves` leaves; each split reduces the weighted squared error most.
 
     The errors are those in predicting the actions, in the standard space.  Of few different actions each has a column,
     so that the error is Gini's impurity, and leaves have one of them, not a mean.
@@ -208,7 +208,7 @@ def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple
 
 
 def merged(tree: Tree) -> Tree:
-    """Return a tree without questions whose answers do not matter, as an exact tree has none."""
+    """Merge sibling leaves that have the same action."""
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
         left, right = tree.left[node], tree.right[node]
         if tree.feature[left] == tree.feature[right] == LEAF and np.array_equal(tree.action[left], tree.action[right]):
@@ -217,7 +217,7 @@ def merged(tree: Tree) -> Tree:
 
 
 def without(tree: Tree, node: int, child: int) -> Tree:
-    """Return the tree with a node's child in its place."""
+    """Return the tree with a node replaced by one of its children."""
     order, stack = [], [0]
     while stack:
         here = stack.pop()

@@ -1,4 +1,4 @@
-"""Episodes under a policy: of compiled systems as machine code, of any other environment as it is."""
+"""Episodes under a policy: as machine code on compiled systems, interpreted on any other environment."""
 
 from typing import Any, NamedTuple
 
@@ -129,7 +129,7 @@ def step_batch(world, states, actions, observations, rewards, over):
 def play_batch(
     policy: Any, env: gym.Env, world: Any, starts: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
 ) -> None:
-    """Play episodes of a compiled system side by side, under a policy that is no machine code: as `play`."""
+    """As `play`, for policies in Python: all episodes side by side."""
     count, first = len(starts), int(getattr(env.action_space, "start", 0))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, noise.size))
     over, memory, (rewards, steps, seen) = np.zeros(count, bool), None, out
@@ -149,7 +149,7 @@ def play_batch(
 def play_interpreted(
     policy: Any, env: gym.Env, seeds: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
 ) -> None:
-    """Play an episode of any environment from each seed, or from where its own stream is for -1: as `play`."""
+    """As `play`, in any environment: an episode from each seed; for -1 its own random stream goes on."""
     shape, (rewards, steps, seen) = (noise.size,) if isinstance(policy, Tree) else env.observation_space.shape, out
     for i, seed in enumerate(seeds.ravel().tolist()):
         observation, _ = env.reset(seed=None if seed < 0 else seed)
@@ -172,9 +172,9 @@ def evaluate(
     horizon: int | None = None,
     starts: bool = False,
 ) -> Any:
-    """Return the sums of rewards of episodes under a policy, which acts without chance.
+    """Return the returns of episodes under a policy that acts deterministically.
 
-    The same seed gives the episodes of `Agent.evaluate`.  Any environment will do; registered systems are machine code.
+    The same seed gives the episodes of `Agent.evaluate`.  Any environment will do; registered systems are compiled.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Greedy:
-    """What all policies offer: actions, returns, and the search for the smallest tree that earns as much."""
+    """What all policies share: predict, evaluate and simplify."""
 
     h: int | None = None  # the time step, if the policy depends on it
 
@@ -61,14 +61,14 @@ class Greedy:
         raise NotImplementedError
 
     def evaluate(self, episodes: int = 1000, seed: Any = None, **options: Any) -> Any:
-        """Return the sums of rewards of episodes; see `spaql.policies.evaluate`, for other environments too."""
+        """Return the returns of episodes; see `spaql.policies.evaluate`, for other environments too."""
         return evaluate(self, self.env, episodes, seed, **{"horizon": self.horizon} | options)
 
     simplify = simplify
 
 
 class ValuePolicy(Greedy):
-    """The greedy policy of action values that are no partition: of tiles, or of a network.
+    """The greedy policy of action values that have no partition, as those of tiles or a network.
 
     Parameters
     ----------

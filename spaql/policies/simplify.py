@@ -1,4 +1,4 @@
-"""Smaller trees that earn the same: imitations of several sizes, then a search by rollouts, within a time budget.
+"""Small trees that earn as much as a policy: imitation, then a local search by rollouts, within a time budget.
 
 The search begins with the smallest imitation that keeps the return (see `spaql.policies.imitate`).  Leaf by leaf, the
 question is dropped that costs the least return, and what is left is improved by small changes that rollouts approve.
@@ -151,7 +151,7 @@ class OutOfTime(Exception):
 
 
 class Search:
-    """The search for small trees in place of a policy, with the first states and the random stream it uses."""
+    """A search for small trees that replace a policy, with its first states and random stream."""
 
     def __init__(self, policy: Any, env: gym.Env, rng: np.random.Generator, horizon: int | None):
         self.policy, self.env, self.rng, self.horizon = policy, env, rng, horizon
@@ -191,7 +191,7 @@ class Search:
         return planned
 
     def check(self) -> None:
-        """End the search if its time is up or Ctrl-C has come."""
+        """End the search if its time is up or the user pressed Ctrl-C."""
         self.between()
         now = time.monotonic()
         self.bar.update(max(0, int(now - self.begun) - self.bar.n))
@@ -228,7 +228,7 @@ class Search:
         self.improve(*max(imitated, key=lambda scored: scored[0]), proposals)
 
     def improve(self, best: float, tree: Tree, proposals: int) -> tuple[float, Tree]:
-        """Return what changes of one node at a time make of a tree, each kept if the return rises."""
+        """Change one node at a time, and keep each change that raises the return."""
         for _ in range(proposals):
             proposal = self.change(tree)
             if (score := self.score(proposal)) > best:
@@ -256,6 +256,6 @@ class Search:
 
 
 def smaller_trees(tree: Tree) -> list[Tree]:
-    """Return the trees in which one question is not asked: one of its answers is taken for granted."""
+    """Return the trees with one question fewer, replaced by either of its branches."""
     inner = np.flatnonzero(tree.feature != LEAF)
     return [without(tree, int(node), int(child)) for node in inner for child in (tree.left[node], tree.right[node])]

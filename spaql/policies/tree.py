@@ -21,7 +21,7 @@ LEAF = -1
 
 
 def counted(leaves: int) -> str:
-    """Return a number of leaves in words."""
+    """Return `1 leaf` or `n leaves`."""
     return "1 leaf" if leaves == 1 else f"{leaves} leaves"
 
 
@@ -133,7 +133,7 @@ class Tree(NamedTuple):
         return self[:5]
 
     def unvisited(self, node: int) -> bool:
-        """Whether a leaf is known to have seen no state, so that nothing supports its action."""
+        """Whether no visit has reached a leaf, so that nothing supports its action."""
         return self.visits is not None and self.visits[node] == 0
 
     @property
