@@ -150,13 +150,8 @@ class Policy(Greedy):
     def _choose(self, points: np.ndarray) -> np.ndarray:
         return self._centre[self._best[self._find(points)]]
 
-    def table(self, merge: bool = True) -> "pd.DataFrame":
-        """Return one row per state cell, in the system's own units.
-
-        Parameters
-        ----------
-        merge
-            Join neighbours that do the same and together are a box.
+    def table(self) -> "pd.DataFrame":
+        """Return one row per state cell, in the system's own units; cells that do the same are joined.
 
         Returns
         -------
@@ -166,30 +161,20 @@ class Policy(Greedy):
             actions `low`, `high` and `centre` of the interval the policy draws from; for discrete ones `actions`, the
             numbers it draws from, and `centre`, all in words in `label`.  `q` and `visits` are the best ball's Q(B)
             and n(B), which includes the visits it inherited; of joined cells q is the mean, visits the sum over their
-            balls, and `cells` their number.  Nothing supports a row of 0 visits.  `frame.attrs["units"]` holds the
-            units.
+            balls, and `cells` their number.  Nothing supports a row of 0 visits.
         """
         pd = load("pandas", "paper")
-        names = self.variables
         intervals = np.concatenate((self._low, self._high), axis=1)[self._best]
-        labels = [interval.tobytes() for interval in intervals] if merge else range(len(intervals))
-        branches, best, at, visits = self._leaves(labels)
+        branches, best, at, visits = self._leaves([interval.tobytes() for interval in intervals])
         low, high = self._unmap(boxes(branches, len(self._space.centre)))
         leaves, first, counts = np.unique(at, return_index=True, return_counts=True)
         frame: dict[str, Any] = {}
-        units: dict[str, str] = {}
-        for i, name in enumerate(names.asked):
+        for i, name in enumerate(self.variables.asked):
             if name:
                 frame |= {f"{name}_low": low[:, i], f"{name}_high": high[:, i]}
-                units |= dict.fromkeys((f"{name}_low", f"{name}_high"), names.asked_units[i])
-        for name, unit in zip(names.actions, names.action_units, strict=True):
-            ending = "" if len(names.actions) == 1 else f"_{name}"
-            units |= dict.fromkeys((f"{end}{ending}" for end in ("low", "high", "centre")), unit)
         frame |= self._actions(best[first])
         q = np.bincount(at, self._q[best])[leaves] / counts
-        result = pd.DataFrame(frame | {"q": q, "visits": visits[leaves], "cells": counts})
-        result.attrs["units"] = units
-        return result
+        return pd.DataFrame(frame | {"q": q, "visits": visits[leaves], "cells": counts})
 
     def tree(self, leaves: int | None = None, **options: Any) -> Tree:
         """Return the exact decision tree, whose action is the policy's on every observation, or a small imitation.
