@@ -50,11 +50,20 @@ def make_tree(
 
     `split` tells of a cell the borders that cut it, by axis, and its first child; None of a leaf.
     """
-    nodes = Numbered()
+    # Nodes by what they are, a leaf by its label and a question by axis, border and children, and their sizes: parts
+    # that decide the same have the same number, wherever they are.
+    numbers: dict[tuple, int] = {}
+    sizes: list[int] = []
+
+    def number(node: tuple, size: int) -> int:
+        if node not in numbers:
+            numbers[node] = len(sizes)
+            sizes.append(size)
+        return numbers[node]
 
     def convert(cell: int) -> int:
         if (found := split(cell)) is None:
-            return nodes.number((labels[cell],), 1)
+            return number((labels[cell],), 1)
         borders, child = found
         every = itertools.product((0, 1), repeat=len(borders))  # the first axis changes fastest
         halves: dict[tuple[int | None, ...], int]
@@ -69,39 +78,18 @@ def make_tree(
             for place, (axis, border) in enumerate(borders.items()):
                 if part[place] is None and (len(borders) <= 6 or not options):  # of 3^d parts not all are tried
                     lower, upper = (smallest((*part[:place], side, *part[place + 1 :])) for side in (0, 1))
-                    options.append(nodes.ask(axis, border, lower, upper))
-            return min(options, key=nodes.sizes.__getitem__)
+                    size = sizes[lower] + sizes[upper]
+                    options.append(lower if lower == upper else number((axis, border, lower, upper), size))
+            return min(options, key=sizes.__getitem__)
 
         return smallest((None,) * len(borders))
 
-    return lay_out(space, nodes, convert(root))
+    root = convert(root)
+    return lay_out(space, list(numbers), root)
 
 
-class Numbered:
-    """Nodes, numbered by what they are, a leaf by its label and a question by variable, border and children.
-
-    Parts that decide the same have the same number, wherever they are.
-    """
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple, int] = {}
-        self.sizes: list[int] = []  # leaves of each node
-
-    def number(self, node: tuple, size: int) -> int:
-        """Return the number of a node that has so many leaves."""
-        if node not in self.numbers:
-            self.numbers[node] = len(self.sizes)
-            self.sizes.append(size)
-        return self.numbers[node]
-
-    def ask(self, axis: int, border: float, left: int, right: int) -> int:
-        """Return the number of a question, or of its answers if both are the same."""
-        return left if left == right else self.number((axis, border, left, right), self.sizes[left] + self.sizes[right])
-
-
-def lay_out(space: Space, numbered: Numbered, root: int) -> tuple[Branches, list]:
+def lay_out(space: Space, nodes: list[tuple], root: int) -> tuple[Branches, list]:
     """Return the arrays of a tree of numbered nodes, each node before its left part before its right part."""
-    nodes = list(numbered.numbers)
     least = functools.cache(functools.partial(least_above, space))
     rows: list[list] = []
     labels = []
