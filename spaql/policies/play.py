@@ -109,14 +109,6 @@ def run_policy(
 
 
 @python_or_jit
-def begin_batch(world, starts, states, observations):
-    """Begin an episode from each row of `starts`; observations are in the environment's units."""
-    for i in range(len(states)):
-        begin(world.constants, starts[i], states[i])
-        observe(world.constants, states[i], observations[i])
-
-
-@python_or_jit
 def step_batch(world, states, actions, observations, rewards, over):
     """Take a step of each episode that is not over; actions and observations are in the environment's units."""
     for i in range(len(states)):
@@ -133,7 +125,9 @@ def play_batch(
     count, first = len(starts), int(getattr(env.action_space, "start", 0))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, noise.size))
     over, memory, (rewards, steps, seen) = np.zeros(count, bool), None, out
-    world.call(begin_batch, starts, states, observations)
+    for start, state, observation in zip(starts, states, observations, strict=True):
+        begin(world.model.constants, start, state)
+        observe(world.model.constants, state, observation)
     for h in range(limit):
         if over.all():
             break
