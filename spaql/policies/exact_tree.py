@@ -1,16 +1,14 @@
-"""A policy's partition as a decision tree that acts as it does on every observation, to the last bit."""
+"""A partition as a decision tree that takes the same action on every observation, to the last bit."""
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from spaql.partition import NONE
 from spaql.policies.tree import LEAF
 from spaql.spaces import Space, scaled
-from spaql.spaqlr import CellTree
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
@@ -36,112 +34,63 @@ def float_of(number: int) -> float:
 
 
 class Branches(NamedTuple):
-    """The questions of a tree, see `Tree`."""
+    """The questions of a tree, see `Tree`, with their borders in the standard space."""
 
     feature: np.ndarray
     threshold: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    border: np.ndarray
 
 
-def make_tree(space: Space, children: np.ndarray, root: int, labels: Sequence[Hashable]) -> tuple[Branches, list]:
+def make_tree(
+    space: Space, split: Callable[[int], tuple[dict[int, float], int] | None], root: int, labels: Sequence[Hashable]
+) -> tuple[Branches, list]:
     """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
 
-    `children` holds the first child of every cell, of which `root` is the first.
+    `split` tells of a cell the borders that cut it, by axis, and its first child; None of a leaf.
     """
-    axes = range(len(space.centre))
-    numbered = Numbered()
+    # Nodes by what they are, a leaf by its label and a question by axis, border and children, and their sizes: parts
+    # that decide the same have the same number, wherever they are.
+    numbers: dict[tuple, int] = {}
+    sizes: list[int] = []
 
-    def convert(cell: int, centre: tuple[float, ...], radius: float) -> int:
-        if children[cell] == NONE:
-            return numbered.leaf(labels[cell])
-        halves = []
-        for half in range(2 ** len(axes)):
-            signs = (1 if half >> axis & 1 else -1 for axis in axes)
-            corner = tuple(c + sign * radius / 2 for c, sign in zip(centre, signs, strict=True))
-            halves.append(convert(children[cell] + half, corner, radius / 2))
-        # The smallest tree of each part of the cell that some of its borders cut out: first the halves themselves, then
-        # pairs of what differs in one axis only, up to the whole.
-        trees = {tuple(half >> axis & 1 for axis in axes): node for half, node in enumerate(halves)}
-        for part, cuts in parts_of_cell(len(axes)):
-            options = (numbered.ask(axis, centre[axis], trees[lower], trees[upper]) for axis, lower, upper in cuts)
-            trees[part] = min(options, key=numbered.sizes.__getitem__)
-        return trees[part]
+    def number(node: tuple, size: int) -> int:
+        if node not in numbers:
+            numbers[node] = len(sizes)
+            sizes.append(size)
+        return numbers[node]
 
-    root = convert(root, (0.0,) * len(axes), 1.0)
-    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, root)
+    def convert(cell: int) -> int:
+        if (found := split(cell)) is None:
+            return number((labels[cell],), 1)
+        borders, child = found
+        every = itertools.product((0, 1), repeat=len(borders))  # the first axis changes fastest
+        halves: dict[tuple[int | None, ...], int]
+        halves = {sides[::-1]: convert(child + half) for half, sides in enumerate(every)}
 
+        @functools.cache
+        def smallest(part: tuple[int | None, ...]) -> int:
+            """The smallest tree of a part of the cell: along each axis its lower side, its upper, or both (None)."""
+            if None not in part:
+                return halves[part]
+            options: list[int] = []
+            for place, (axis, border) in enumerate(borders.items()):
+                if part[place] is None and (len(borders) <= 6 or not options):  # of 3^d parts not all are tried
+                    lower, upper = (smallest((*part[:place], side, *part[place + 1 :])) for side in (0, 1))
+                    size = sizes[lower] + sizes[upper]
+                    options.append(lower if lower == upper else number((axis, border, lower, upper), size))
+            return min(options, key=sizes.__getitem__)
 
-def make_bisected(space: Space, cells: CellTree, labels: Sequence[Hashable]) -> tuple[Branches, list]:
-    """Return the same of a tree of cells: its own questions, but for those whose answers make no difference."""
-    numbered = Numbered()
-    node_of: dict[int, int] = {}
-    for cell in reversed(range(len(cells.child))):  # the halves of a cell come after it
-        child = int(cells.child[cell])
-        if child == NONE:
-            node_of[cell] = numbered.leaf(labels[cell])
-        else:
-            halves = node_of[child], node_of[child + 1]
-            node_of[cell] = numbered.ask(int(cells.axis[cell]), float(cells.border[cell]), *halves)
-    return lay_out(space, {n: node for node, n in numbered.numbers.items()}, node_of[0])
+        return smallest((None,) * len(borders))
 
-
-class Numbered:
-    """Nodes, numbered by what they are, a leaf by its label and a question by variable, border and children.
-
-    Parts that decide the same have the same number, wherever they are.
-    """
-
-    def __init__(self) -> None:
-        self.numbers: dict[tuple, int] = {}
-        self.sizes: list[int] = []  # leaves of each node
-
-    def number(self, node: tuple, size: int) -> int:
-        """Return the number of a node that has so many leaves."""
-        if node not in self.numbers:
-            self.numbers[node] = len(self.sizes)
-            self.sizes.append(size)
-        return self.numbers[node]
-
-    def leaf(self, label: Hashable) -> int:
-        """Return the number of a leaf."""
-        return self.number((label,), 1)
-
-    def ask(self, axis: int, border: float, left: int, right: int) -> int:
-        """Return the number of a question, or of its answers if both are the same."""
-        return left if left == right else self.number((axis, border, left, right), self.sizes[left] + self.sizes[right])
+    root = convert(root)
+    return lay_out(space, list(numbers), root)
 
 
-@functools.cache
-def parts_of_cell(dimensions: int) -> list[tuple[tuple, list[tuple]]]:
-    """Return the parts of a cell that are not single halves, the whole last, each with the ways to cut it in two.
-
-    A part is named by 0 (lower), 1 (upper) or None (both) for each axis, a way to cut by the axis and the two names.
-    There are 3^d parts; in more than six dimensions only those are used that cut the axes in their order.
-    """
-    every: Iterable[tuple[int | None, ...]]
-    if dimensions <= 6:
-        every = itertools.product((0, 1, None), repeat=dimensions)
-    else:
-        cut = (itertools.product((0, 1), repeat=count) for count in range(dimensions + 1))
-        every = (name + (None,) * (dimensions - len(name)) for names in cut for name in names)
-    names = sorted(every, key=lambda name: name.count(None))
-    known = set(names)
-    parts = []
-    for name in names:
-        ways = []
-        for axis in range(dimensions):
-            lower, upper = ((*name[:axis], side, *name[axis + 1 :]) for side in (0, 1))
-            if name[axis] is None and lower in known:
-                ways.append((axis, lower, upper))
-        if ways:
-            parts.append((name, ways))
-    return parts
-
-
-def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches, list]:
+def lay_out(space: Space, nodes: list[tuple], root: int) -> tuple[Branches, list]:
     """Return the arrays of a tree of numbered nodes, each node before its left part before its right part."""
-    thresholds: dict[tuple[int, float], float] = {}
+    least = functools.cache(functools.partial(least_above, space))
     rows: list[list] = []
     labels = []
     stack = [(root, LEAF)]  # a node, and whose right child it is
@@ -151,12 +100,21 @@ def lay_out(space: Space, nodes: dict[int, tuple], root: int) -> tuple[Branches,
         if parent != LEAF:
             rows[parent][3] = here
         if len(nodes[n]) == 1:
-            rows.append([LEAF, 0.0, LEAF, LEAF])
+            rows.append([LEAF, 0.0, LEAF, LEAF, 0.0])
             labels.append(nodes[n][0])
             continue
         axis, border, left, right = nodes[n]
-        if (axis, border) not in thresholds:
-            thresholds[axis, border] = least_above(space, axis, border)
-        rows.append([axis, thresholds[axis, border], here + 1, LEAF])
+        rows.append([axis, least(axis, border), here + 1, LEAF, border])
         stack += [(right, here), (left, LEAF)]
     return Branches(*(np.array(column) for column in zip(*rows, strict=True))), labels
+
+
+def boxes(branches: Branches, dimensions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the leaves' boxes in the standard space, one row for each leaf, in their order."""
+    low, high = -np.ones((len(branches.feature), dimensions)), np.ones((len(branches.feature), dimensions))
+    for node in np.flatnonzero(branches.feature != LEAF):  # parents come before their children
+        axis, left, right = branches.feature[node], branches.left[node], branches.right[node]
+        low[[left, right]], high[[left, right]] = low[node], high[node]
+        high[left, axis] = low[right, axis] = branches.border[node]
+    leaves = branches.feature == LEAF
+    return low[leaves], high[leaves]

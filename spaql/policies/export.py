@@ -8,7 +8,7 @@ from spaql.policies.tree import LEAF, Tree
 
 
 def in_words(tree: Tree, decimals: int = 2) -> str:
-    """Return a small tree as sentences, one for each action: when it is taken."""
+    """Return a small tree as sentences: for each action when it is taken."""
     conditions: dict[str, list[str]] = {}
     path: list[str] = []
     for place, node, depth in walk(check_tree(tree)):
@@ -32,7 +32,7 @@ def check_tree(tree: Any) -> Tree:
 
 
 def mark(tree: Tree, node: int, comment: str) -> str:
-    """Return a comment that says if a leaf has seen no state, in the words of a language."""
+    """Return a comment if no visit has reached a leaf."""
     return comment.format("no visit") if tree.unvisited(node) else ""
 
 
@@ -64,13 +64,12 @@ def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
     """Return what a leaf does, in words with the unit."""
     names = tree.variables
     if names.box is None:
-        run = range(int(tree.low[node, 0]), int(tree.high[node, 0]))
-        return " or ".join(signed(names.choices[i], names.action_unit) for i in run)
+        return signed(names.choices[int(tree.action[node, 0])], names.action_unit)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
-        low, high = (fixed(centre + half * bound[node, i], decimals, half) for bound in (tree.low, tree.high))
-        words = [low if low == high else f"{low} to {high}", names.action_units[i]]
-        parts.append(" ".join(filter(None, [*([names.actions[i]] if len(names.actions) > 1 else []), *words])))
+        number = fixed(centre + half * tree.action[node, i], decimals, half)
+        name = names.actions[i] if len(names.actions) > 1 else ""
+        parts.append(" ".join(filter(None, (name, number, names.action_units[i]))))
     return ", ".join(parts)
 
 

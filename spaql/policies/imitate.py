@@ -1,4 +1,4 @@
-"""A small decision tree in the place of any policy: imitation on the states that the tree itself comes to.
+"""Small decision trees that imitate any policy, grown on the states that the tree itself visits.
 
 The policy plays some episodes, and a tree is grown that does in these states what the policy does.  Then, in each
 round, the tree plays, the policy says what it would have done in the states it came to, and the tree is grown again on
@@ -24,22 +24,12 @@ FEW = 16  # a policy with at most so many different actions is imitated action b
 
 
 class Imitation(NamedTuple):
-    """How a tree and the policy it imitates fare on the same fresh episodes.
+    """How a tree and the policy it imitates fare on the same fresh episodes."""
 
-    Attributes
-    ----------
-    rewards, teacher
-        Mean returns of the tree and of the policy, with their intervals.
-    agreement
-        In which share of the states it comes to the tree does what the policy would do.
-    samples
-        Environment steps that were taken to make the tree, without these episodes.
-    """
-
-    rewards: Interval
-    teacher: Interval
-    agreement: float
-    samples: int
+    rewards: Interval  # mean return of the tree
+    teacher: Interval  # mean return of the policy
+    agreement: float  # in which share of the states it comes to the tree does what the policy would do
+    samples: int  # environment steps that were taken to make the tree, without these episodes
 
     def __str__(self) -> str:
         return f"earns {self.rewards} where the policy earns {self.teacher}, agrees with it in {self.agreement:.1%}"
@@ -47,98 +37,92 @@ class Imitation(NamedTuple):
 
 def imitate(
     policy: Any,
-    env: str | gym.Env,
     leaves: int = 64,
     *,
+    env: str | gym.Env | None = None,
     rounds: int = 5,
     episodes: int = 100,
     fresh: int = 200,
     seed: int | np.random.SeedSequence = 0,
     horizon: int | None = None,
 ) -> Tree:
-    """Return a tree of at most so many leaves that acts as a policy does.
+    """Return a tree of at most `leaves` leaves that imitates a policy.
 
     Parameters
     ----------
     policy
-        Whatever has Stable-Baselines3's `predict`: an agent or its policy, a network, a tree.  If it has `stakes`,
-        which returns how much the choice of the action matters in some observations, states count by it.
-    env
-        The system it is for.
+        Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `stakes`, which
+        returns how much the choice of the action matters in some observations, states count by it.
     leaves
-        The greatest number of them.
+        Upper bound.
+    env, horizon
+        The system, and H, the greatest length of an episode; those of the policy if not given.
     rounds, episodes
         How often the tree is grown again, and how many episodes it plays each time; the policy plays as many before.
         The tree of the round that earned most is returned.
     fresh
         Further episodes for the tree's `report`.
     seed
-        Of everything.
-    horizon
-        H, the greatest length of an episode; the environment's own limit if not given.
+        Of first states and samples.
     """
     leaves, rounds = check_integer("leaves", leaves), check_integer("rounds", rounds)
     episodes, fresh = check_integer("episodes", episodes), check_integer("fresh", fresh, at_least=2)
-    env, rng = make_env(env), np.random.default_rng(check_seed(seed))
+    env, horizon = setting_of(policy, env, horizon)
+    rng = np.random.default_rng(check_seed(seed))
     every = list(imitations(policy, env, leaves, rounds, episodes, rng, horizon))
-    best = max(every, key=lambda one: one.mean)
-    return with_report(best.tree, policy, env, fresh, rng, horizon, every[-1].samples)
+    tree = max(every, key=lambda one: one[1])[0]
+    starts = first_states(env, tree.variables.space, rng, fresh)
+    played = run_policy(tree, env, starts, rng, horizon, record=True)
+    teacher = run_policy(policy, env, starts, rng, horizon)
+    nodes = tree.apply(played.seen)
+    same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
+    earned = paper_interval(played.rewards), paper_interval(teacher.rewards)
+    return tree._replace(
+        visits=np.bincount(nodes, minlength=len(tree.feature)),
+        report=Imitation(*earned, float(same.mean()), every[-1][3]),
+    )
 
 
-class Round(NamedTuple):
-    """A round of imitation."""
-
-    tree: Tree
-    mean: float  # return of the tree
-    smaller: list[Tree]  # trees of all sizes, grown on the same states
-    seen: np.ndarray  # the states that the tree came to
-    samples: int  # steps so far
+def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> tuple[gym.Env, int | None]:
+    """Return the environment and the horizon: as given, else those that the policy was made for."""
+    if getattr(policy, "h", None) is not None:
+        raise ValueError("a policy of one time step plays no episodes of its own: give one that is for all steps")
+    if env is None and not hasattr(policy, "env"):
+        raise ValueError(f"{policy!r} does not know its system: give `env`")
+    known = getattr(policy, "horizon", None)
+    return make_env(policy.env if env is None else env), known if horizon is None else horizon
 
 
 def imitations(
-    policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: np.random.Generator, horizon: int | None
-) -> Iterator[Round]:
-    """Yield the trees of each round."""
+    policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: Any, horizon: Any, check: Any = bool
+) -> Iterator[tuple[Tree, float, np.ndarray, int]]:
+    """Yield the tree of each round, its mean return, the states it came to, and the steps so far.
+
+    `check` is called again and again, and may raise an exception to end it.
+    """
     variables = asked_by(policy, env)
     seen, actions, weights = [], [], []
-    trees: list[Tree] = []
-    samples = 0
+    tree, samples = None, 0
     for round_ in range(rounds + 1):
-        player = trees[-1] if trees else policy
+        check()
         starts = first_states(env, variables.space, rng, episodes)
-        played = run_policy(player, env, starts, rng, record=True, horizon=horizon)
+        played = run_policy(tree or policy, env, starts, rng, horizon, record=True)
         samples += int(played.steps.sum())
-        if trees:
-            yield Round(player, float(played.rewards.mean()), trees, played.seen, samples)
+        if tree is not None:
+            yield tree, float(played.rewards.mean()), played.seen, samples
         if round_ < rounds:
+            check()
             some = rng.permutation(len(played.seen))[: 2 * ROWS]
             seen.append(played.seen[some])
             actions.append(standard_actions(policy, variables, seen[-1]))
             weights.append(policy.stakes(seen[-1]) if hasattr(policy, "stakes") else np.ones(len(some)))
             states, labels, counts = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
             some = rng.permutation(len(states))[:ROWS]
-            trees = grow(variables, states[some], labels[some], counts[some], leaves)
-            trees[-1] = merged(trees[-1])
-
-
-def with_report(
-    tree: Tree, policy: Any, env: gym.Env, fresh: int, rng: np.random.Generator, horizon: int | None, samples: int
-) -> Tree:
-    """Return a tree that knows how it fares beside the policy it imitates."""
-    starts = first_states(env, tree.variables.space, rng, fresh)
-    played = run_policy(tree, env, starts, rng, record=True, horizon=horizon)
-    teacher = run_policy(policy, env, starts, rng, horizon=horizon)
-    nodes = tree.apply(played.seen)
-    same = np.all(np.isclose(tree.low[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
-    visits = np.bincount(nodes, minlength=len(tree.feature))
-    return tree._replace(
-        visits=visits,
-        report=Imitation(paper_interval(played.rewards), paper_interval(teacher.rewards), float(same.mean()), samples),
-    )
+            tree = merged(grow(variables, states[some], labels[some], counts[some], leaves, check))
 
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
-    """Return what trees in the place of a policy ask for: its own variables, with an angle for cosine and sine."""
+    """Return what an imitating tree asks for: the policy's variables, but an angle instead of cosine and sine."""
     space, usual = space_of(env, angles=None), getattr(policy, "variables", None)
     if usual is None or all(sine == PLAIN for sine in space.sine):
         return variables_of(env, space) if usual is None else usual
@@ -159,17 +143,16 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
 
 
 def grow(
-    variables: Variables, observations: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int
-) -> list[Tree]:
-    """Return trees of growing size, each grown from the last where that makes the weighted squared error least.
+    variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int, check: Any = bool
+) -> Tree:
+    """Return a tree of at most `leaves` leaves; each split reduces the weighted squared error most.
 
     The errors are those in predicting the actions, in the standard space.  Of few different actions each has a column,
-    so that the error is Gini's impurity, and leaves have one of them, not a mean.  The list ends before `leaves` leaves
-    if nothing is left to gain.
+    so that the error is Gini's impurity, and leaves have one of them, not a mean.
     """
     kinds, which = np.unique(actions, axis=0, return_inverse=True)
     each = variables.box is None or len(kinds) <= FEW
-    seen = turned(variables, observations)
+    seen = turned(variables.space, states)
     weights = weights / weights.mean() if weights.sum() > 0.0 else np.ones(len(weights))
     sums = (np.eye(len(kinds))[which.ravel()] if each else actions) * weights[:, None]
     rows, splits, values = [], [], []
@@ -185,40 +168,29 @@ def grow(
             column.append(blank)
         return len(rows) - 1
 
-    def made() -> Tree:
-        low = np.array(values)
-        high = low + 1.0 if variables.box is None else low
-        questions = [np.array(column) for column in columns]
-        return Tree(questions[0], questions[1], questions[2], questions[3], low, high, variables)
-
     add(np.arange(len(seen)))
-    trees = [made()]
-    while len(trees) < leaves:
-        node = max(range(len(splits)), key=lambda n: splits[n].gain)
-        if splits[node].gain <= 0.0:
+    for _ in range(leaves - 1):
+        check()
+        node = max(range(len(splits)), key=lambda n: splits[n][0])
+        if splits[node] == NO_SPLIT:
             break
         _, feature[node], threshold[node] = splits[node]
-        splits[node] = Split(0.0, LEAF, 0.0)
+        splits[node] = NO_SPLIT
         below = seen[rows[node], feature[node]] < threshold[node]
         left[node], right[node] = add(rows[node][below]), add(rows[node][~below])
-        trees.append(made())
-    return trees
+    questions = [np.array(column) for column in columns]
+    return Tree(questions[0], questions[1], questions[2], questions[3], np.array(values), variables)
 
 
-class Split(NamedTuple):
-    """The best question for some rows: what it gains, and where it is."""
-
-    gain: float
-    feature: int
-    threshold: float
+NO_SPLIT = 0.0, LEAF, 0.0
 
 
-def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Split:
-    """Return the question that reduces the squared error of the weighted means most; no gain if there is none.
+def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple[float, int, float]:
+    """Return (gain, feature, threshold) of the question that reduces the squared error of the weighted means most.
 
     `sums` are the labels times their weights.
     """
-    best = Split(0.0, LEAF, 0.0)
+    best = NO_SPLIT
     total, weight = sums.sum(axis=0), weights.sum()
     for feature in range(seen.shape[1]):
         order = np.argsort(seen[:, feature], kind="stable")
@@ -228,24 +200,24 @@ def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Split
             gain = (below**2 / weight_below + (total - below) ** 2 / (weight - weight_below)).sum(axis=1)
         gain = np.where(np.isfinite(gain), gain - (total**2).sum() / max(weight, np.finfo(float).tiny), 0.0)
         gain[values[1:] == values[:-1]] = 0.0  # no question tells them apart
-        if gain.size and gain.max() > best.gain + 1e-9:
+        if gain.size and gain.max() > best[0] + 1e-9:
             at = int(gain.argmax())
             middle = (values[at] + values[at + 1]) / 2
-            best = Split(float(gain[at]), feature, float(middle if middle > values[at] else values[at + 1]))
+            best = float(gain[at]), feature, float(middle if middle > values[at] else values[at + 1])
     return best
 
 
 def merged(tree: Tree) -> Tree:
-    """Return a tree without questions whose answers do not matter, as an exact tree has none."""
+    """Merge sibling leaves that have the same action."""
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
         left, right = tree.left[node], tree.right[node]
-        if tree.feature[left] == tree.feature[right] == LEAF and np.array_equal(tree.low[left], tree.low[right]):
+        if tree.feature[left] == tree.feature[right] == LEAF and np.array_equal(tree.action[left], tree.action[right]):
             return merged(without(tree, int(node), int(left)))
     return tree
 
 
 def without(tree: Tree, node: int, child: int) -> Tree:
-    """Return the tree with a node's child in its place."""
+    """Return the tree with a node replaced by one of its children."""
     order, stack = [], [0]
     while stack:
         here = stack.pop()
@@ -256,5 +228,5 @@ def without(tree: Tree, node: int, child: int) -> Tree:
     place = np.full(len(tree.feature) + 1, LEAF)  # the last one for LEAF itself
     place[order] = np.arange(len(order))
     place[node] = place[child]
-    feature, threshold, left, right, low, high = (array[order] for array in tree.arrays)
-    return Tree(feature, threshold, place[left], place[right], low, high, tree.variables)
+    feature, threshold, left, right, action = (array[order] for array in tree.arrays)
+    return Tree(feature, threshold, place[left], place[right], action, tree.variables)

@@ -34,8 +34,3 @@ def paper_interval(values: ArrayLike) -> Interval:
     values = numbers(values)
     half = 1.96 * values.std() / np.sqrt(values.size)
     return Interval(values.mean(), values.mean() - half, values.mean() + half)
-
-
-def clipped(interval: Interval, low: float, high: float) -> Interval:
-    """Return an interval without what the estimate cannot be: below `low` or above `high`."""
-    return Interval(interval.mean, max(interval.low, low), min(interval.high, high))

@@ -25,9 +25,7 @@ def robustness(
     seed: int | np.random.SeedSequence = 0,
     horizon: int | None = None,
 ) -> "pd.DataFrame":
-    """Return what policies earn on variants of their system and with noise on what they see.
-
-    All start from the same states, and act without chance.
+    """Return what policies earn on variants of their system and with noise on what they see, from the same starts.
 
     Parameters
     ----------
@@ -39,12 +37,8 @@ def robustness(
         Environments with other constants, by name.
     noises
         Standard deviations of Gaussian noise on every observed variable, each in the variable's own unit.
-    episodes
-        For each number.
-    seed
-        Of the first states and of the noise.
-    horizon
-        H, the greatest length of an episode; the environment's own limit if not given.
+    episodes, seed, horizon
+        As for `evaluate`.
 
     Returns
     -------
@@ -69,7 +63,7 @@ def robustness(
         for change, system, noise in cases:
             starts = first_states(system, space_of(system), np.random.default_rng(first), episodes)
             rng = np.random.default_rng(noisy)
-            rewards = np.sort(run_policy(policy, system, starts, rng, noise=noise, horizon=horizon).rewards)
+            rewards = np.sort(run_policy(policy, system, starts, rng, horizon, noise=noise).rewards)
             worst = rewards[: -(-episodes // 20)].mean()
             rows.append((name, change, noise, *map(float, paper_interval(rewards)), worst, rewards[0]))
     return pd.DataFrame(rows, columns=["policy", "change", "noise", "mean", "low", "high", "worst_5", "worst"])

@@ -1,4 +1,4 @@
-"""Smaller trees that earn the same: imitations of several sizes, then a search by rollouts, within a time budget.
+"""Small trees that earn as much as a policy: imitation, then a local search by rollouts, within a time budget.
 
 The search begins with the smallest imitation that keeps the return (see `spaql.policies.imitate`).  Leaf by leaf, the
 question is dropped that costs the least return, and what is left is improved by small changes that rollouts approve.
@@ -8,7 +8,7 @@ is only reported.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -16,12 +16,12 @@ import numpy as np
 
 from spaql.checks import check_integer, check_number, check_seed
 from spaql.interrupts import deferred_interrupts
-from spaql.policies.imitate import asked_by, grow, imitations, standard_actions, without
+from spaql.policies.imitate import asked_by, grow, imitations, setting_of, standard_actions, without
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import Episodes, first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, counted, turned
 from spaql.progress import progress
-from spaql.systems import compiled_world, make_env
+from spaql.systems import compiled_world
 
 SIZES = (8, 16, 24, 48, 96)  # leaves of the imitations that the search begins with
 WELL = 24  # leaves up to which every size is searched
@@ -47,29 +47,13 @@ class Size(NamedTuple):
 
 
 class Simplified(NamedTuple):
-    """What the search found.
+    """What the search found, with returns on fresh episodes; those of the curve chose among the sizes."""
 
-    Attributes
-    ----------
-    smallest
-        The smallest tree that reaches the target on the episodes that choose among the sizes, with its return on fresh
-        ones; the best if none does.
-    best
-        The tree that earned most on the episodes that choose, with its return on fresh ones.
-    full
-        The policy itself on the same fresh episodes.
-    target
-        The mean return that was to be kept.
-    curve
-        The trees that no smaller one beat in the search, with their returns on the episodes that choose, and last the
-        policy itself.
-    """
-
-    smallest: Size
-    best: Size
-    full: Size
-    target: float
-    curve: list[Size]
+    smallest: Size  # the smallest tree that reaches the target; the best if none does
+    best: Size  # the tree that earns most
+    full: Size  # the policy itself
+    target: float  # the mean return that was to be kept
+    curve: list[Size]  # the trees that no smaller one beat in the search, and last the policy itself
 
     def __repr__(self) -> str:
         return (
@@ -79,10 +63,10 @@ class Simplified(NamedTuple):
 
 def simplify(
     policy: Any,
-    env: str | gym.Env,
     target: float | None = None,
     leaves: int | None = None,
     *,
+    env: str | gym.Env | None = None,
     seconds: float = 60.0,
     episodes: int = 100,
     proposals: int = 200,
@@ -98,28 +82,23 @@ def simplify(
     Parameters
     ----------
     policy
-        A tree, or whatever has Stable-Baselines3's `predict`.
-    env
-        The system it is for.
+        A policy or a tree; whatever has Stable-Baselines3's `predict`.
     target
         The mean return to keep; the policy's own if not given.
     leaves
         Size of the imitation that the search begins with; the smallest that keeps the return if not given.
+    env, horizon
+        The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time it may take, without compiling.  Where episodes are so slow that it would not suffice, fewer of them
-        decide.  A search that ends before its time finds the same on every machine.
-    episodes
-        Rollouts that decide on each step of the search.
-    proposals
-        Changes tried at each size; 0 leaves imitations as they are.
+        The time it may take, without compiling.  Of slow episodes fewer decide.  A search that ends before its time
+        finds the same on every machine.
+    episodes, proposals
+        Rollouts that decide on each step of the search, and changes tried at each size; 0 leaves imitations as they
+        are.
     fresh
         Episodes that choose among the sizes, and other episodes for the report.
     seed
-        Of the sets of first states, and of the proposals.
-    horizon
-        H, the greatest length of an episode; the environment's own limit if not given.
-    progress_bar
-        Show on standard error how far it is.
+        Of the first states and the proposals.
 
     Examples
     --------
@@ -127,48 +106,39 @@ def simplify(
     >>> print(found)
     >>> print(export_text(found.smallest.tree))
     """
-    env = make_env(env)
+    env, horizon = setting_of(policy, env, horizon)
     seconds = check_number("seconds", seconds, above=0.0)
     fresh, episodes = check_integer("fresh", fresh, at_least=2), check_integer("episodes", episodes)
     leaves = None if leaves is None else check_integer("leaves", leaves, at_least=2)
     proposals = check_integer("proposals", proposals, at_least=0)
-    streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
+    streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(5)]
     search = Search(policy, env, streams[3], horizon)
-    full = policy.tree() if hasattr(policy, "cells") else policy  # the exact tree, if there is one
-    episodes, fresh = search.plan(seconds, episodes, fresh)
-    search.starts, choosing, reporting = (
-        first_states(env, search.variables.space, rng, count)
-        for rng, count in zip(streams[:3], (episodes, fresh, fresh), strict=True)
-    )
-    found: dict[int, tuple[float, Tree]] = {}  # the best of each size, on the episodes of the search
+    full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
+    episodes, fresh = search.plan(seconds, episodes, fresh, streams[4])
+    search.starts, choosing, reporting = map(search.draw, streams[:3], (episodes, fresh, fresh))
     try:
         with (
             deferred_interrupts() as search.between,
-            progress(round(seconds), f"simplify, at most {seconds:g} s", unit="s", shown=progress_bar) as bar,
+            progress(round(seconds), f"simplify, at most {seconds:g} s", unit="s", shown=progress_bar) as search.bar,
         ):
-            for score, tree in search.run(target, leaves, proposals):
-                found[tree.leaves] = max(found.get(tree.leaves, (-np.inf, tree)), (score, tree), key=lambda one: one[0])
-                bar.update(int(time.monotonic() - search.begun) - bar.n)
+            search.run(target, leaves, proposals)
     except OutOfTime:
         pass
     except KeyboardInterrupt:
-        log.warning("interrupted: the best of the %d sizes so far is returned", len(found))
-    search.end = np.inf
+        log.warning("interrupted: the best of the %d sizes so far is returned", len(search.found))
 
     def sized(candidate: Any, first: np.ndarray) -> Size:
         mean, low, high = map(float, paper_interval(search.play(candidate, first).rewards))
         return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, candidate)
 
     curve, highest = [], -np.inf
-    for score, candidate in (found[size] for size in sorted(found)):
+    for _, (score, tree) in sorted(search.found.items()):
         if score > highest:
             highest = score
-            curve.append(sized(candidate, choosing))
+            curve.append(sized(tree, choosing))
     curve.append(sized(full, choosing))
     target = curve[-1].mean if target is None else float(target)
-    trees = [size for size in curve if size.leaves is not None]
-    if not trees:
-        raise RuntimeError(f"no tree was found in {seconds:g} s: give more `seconds`, or fewer `episodes`")
+    trees = [size for size in curve if size.leaves is not None] or [sized(search.first, choosing)]
     best = max(trees, key=lambda size: size.mean)
     smallest = next((size for size in trees if size.mean >= target), best)
     best_fresh = sized(best.tree, reporting)
@@ -181,35 +151,35 @@ class OutOfTime(Exception):
 
 
 class Search:
-    """The search for small trees in place of a policy, with the first states and the random stream it uses."""
+    """A search for small trees that replace a policy, with its first states and random stream."""
 
     def __init__(self, policy: Any, env: gym.Env, rng: np.random.Generator, horizon: int | None):
         self.policy, self.env, self.rng, self.horizon = policy, env, rng, horizon
         self.variables = asked_by(policy, env)
         self.asked = [i for i, name in enumerate(self.variables.asked) if name]
-        self.starts = self.seen = self.spread = np.empty(0)
+        self.found: dict[int, tuple[float, Tree]] = {}  # the best of each size, on the episodes of the search
         self.begun, self.end = time.monotonic(), np.inf
-        self.between: Callable[[], None] = lambda: None  # called before each play
+        self.starts = np.empty(0)
+        self.between: Callable[[], None] = lambda: None  # raises Ctrl-C
+        self.bar: Any = None
 
-    def draw(self, episodes: int) -> np.ndarray:
-        return first_states(self.env, self.variables.space, self.rng, episodes)
+    def draw(self, rng: np.random.Generator, episodes: int) -> np.ndarray:
+        return first_states(self.env, self.variables.space, rng, episodes)
 
     def play(self, policy: Any, starts: np.ndarray, record: bool = False) -> Episodes:
-        return run_policy(policy, self.env, starts, self.rng, record=record, horizon=self.horizon)
+        return run_policy(policy, self.env, starts, self.rng, self.horizon, record=record)
 
-    def plan(self, seconds: float, episodes: int, fresh: int) -> tuple[int, int]:
+    def plan(self, seconds: float, episodes: int, fresh: int, rng: np.random.Generator) -> tuple[int, int]:
         """Start the clock, and return how many episodes there is time for, as asked for or fewer."""
-        compiled = compiled_world(self.env, self.variables.space) is not None
-        seen = self.play(self.policy, self.draw(2), record=True).seen
-        tree = grow(self.variables, seen, standard_actions(self.policy, self.variables, seen), np.ones(len(seen)), 8)[
-            -1
-        ]
-        if compiled:
-            self.play(tree, self.draw(2))  # the clock does not count compiling
+        seen = self.play(self.policy, self.draw(rng, 2), record=True).seen
+        actions = standard_actions(self.policy, self.variables, seen)
+        self.first = grow(self.variables, seen, actions, np.ones(len(seen)), SIZES[0])
+        if compiled_world(self.env, self.variables.space) is not None:
+            self.play(self.first, self.draw(rng, 2))  # the clock does not count compiling
             self.begun = time.monotonic()
         for count in (1, 10, 100):
             before = time.monotonic()
-            self.play(tree, self.draw(count))
+            self.play(self.first, self.draw(rng, count))
             if (each := (time.monotonic() - before) / count) * count > 0.1:
                 break
         self.end = self.begun + SEARCHED * seconds
@@ -220,39 +190,45 @@ class Search:
                         "give more `seconds` for more", each, planned[0], episodes, planned[1], fresh)  # fmt: skip
         return planned
 
-    def score(self, policy: Any) -> float:
-        """Return the mean return of a policy, or end the search if its time is up."""
+    def check(self) -> None:
+        """End the search if its time is up or the user pressed Ctrl-C."""
         self.between()
-        if time.monotonic() > self.end:
+        now = time.monotonic()
+        self.bar.update(max(0, int(now - self.begun) - self.bar.n))
+        if now > self.end:
             raise OutOfTime
-        return float(self.play(policy, self.starts).rewards.mean())
 
-    def run(self, target: float | None, leaves: int | None, proposals: int) -> Iterator[tuple[float, Tree]]:
-        """Yield trees with their returns: imitations, then improved ones of every size down to one leaf."""
-        goal = self.score(self.policy) if target is None else target
-        found: list[tuple[float, Tree]] = []
+    def score(self, tree: Tree) -> float:
+        """Return the mean return of a tree, and keep it if no other of its size has earned more."""
+        self.check()
+        mean = float(self.play(tree, self.starts).rewards.mean())
+        if tree.leaves not in self.found or mean > self.found[tree.leaves][0]:
+            self.found[tree.leaves] = mean, tree
+        return mean
+
+    def run(self, target: float | None, leaves: int | None, proposals: int) -> None:
+        """Search: imitations, then improved trees of every size down to one leaf, then the best one improved."""
+        goal = self.play(self.policy, self.starts).rewards.mean() if target is None else target
+        given = ROUNDS, len(self.starts), self.rng, self.horizon, self.check
+        imitated: list[tuple[float, Tree]] = []
         for size in SIZES if leaves is None else (leaves,):
-            rounds = imitations(self.policy, self.env, size, ROUNDS, len(self.starts), self.rng, self.horizon)
-            for one in rounds:
-                found.append((self.score(one.tree), one.tree))
-                yield found[-1]
-                self.seen = one.seen
-            if found[-1][0] >= goal:
+            for tree, _, seen, _ in imitations(self.policy, self.env, size, *given):
+                imitated.append((self.score(tree), tree))
+                self.seen = seen
+            if imitated[-1][0] >= goal:
                 break
-        self.spread = np.maximum(turned(self.variables, self.seen).std(axis=0), 1e-12)
-        small = [scored for scored in found if scored[1].leaves <= max(WELL, leaves or 0)]
+        self.spread = np.maximum(turned(self.variables.space, self.seen).std(axis=0), 1e-12)
+        small = [scored for scored in imitated if scored[1].leaves <= max(WELL, leaves or 0)]
         score, tree = max(small, key=lambda scored: scored[0])
         while tree.leaves > 1:
             score, tree = self.improve(score, tree, proposals)
-            yield score, tree
             candidates = smaller_trees(tree)
             scores = [self.score(candidate) for candidate in candidates]
             score, tree = max(scores), candidates[int(np.argmax(scores))]
-        yield score, tree
-        yield self.improve(*max(found, key=lambda scored: scored[0]), proposals)
+        self.improve(*max(imitated, key=lambda scored: scored[0]), proposals)
 
     def improve(self, best: float, tree: Tree, proposals: int) -> tuple[float, Tree]:
-        """Return what changes of one node at a time make of a tree, each kept if the return rises."""
+        """Change one node at a time, and keep each change that raises the return."""
         for _ in range(proposals):
             proposal = self.change(tree)
             if (score := self.score(proposal)) > best:
@@ -262,25 +238,24 @@ class Search:
     def change(self, tree: Tree) -> Tree:
         """Return a tree with another threshold, another question or another action at one node."""
         rng = self.rng
-        feature, threshold, low = tree.feature.copy(), tree.threshold.copy(), tree.low.copy()
-        width = tree.high - tree.low
+        feature, threshold, action = tree.feature.copy(), tree.threshold.copy(), tree.action.copy()
         node = rng.integers(len(feature))
         if feature[node] == LEAF:
             if tree.variables.box is None:
-                low[node] = rng.integers(len(tree.variables.choices))
+                action[node] = rng.integers(len(tree.variables.choices))
             else:
-                low[node] = np.clip(low[node] + 0.5 * rng.standard_normal(low.shape[1]), -1.0, 1.0)
+                action[node] = np.clip(action[node] + 0.5 * rng.standard_normal(action.shape[1]), -1.0, 1.0)
         elif rng.random() < 0.2:
             feature[node] = self.asked[rng.integers(len(self.asked))]
             row = rng.integers(len(self.seen))
-            threshold[node] = turned(tree.variables, self.seen[row : row + 1])[0, feature[node]]
+            threshold[node] = turned(tree.variables.space, self.seen[row : row + 1])[0, feature[node]]
         else:  # steps of all sizes
             step = self.spread[feature[node]] * 10.0 ** rng.uniform(-2, 0)
             threshold[node] += step * rng.standard_normal()
-        return tree._replace(feature=feature, threshold=threshold, low=low, high=low + width)
+        return tree._replace(feature=feature, threshold=threshold, action=action)
 
 
 def smaller_trees(tree: Tree) -> list[Tree]:
-    """Return the trees in which one question is not asked: one of its answers is taken for granted."""
+    """Return the trees with one question fewer, replaced by either of its branches."""
     inner = np.flatnonzero(tree.feature != LEAF)
     return [without(tree, int(node), int(child)) for node in inner for child in (tree.left[node], tree.right[node])]

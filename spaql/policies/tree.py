@@ -1,4 +1,4 @@
-"""Decision trees in flat arrays: predicting, playing episodes, and exports to text, Graphviz, Python and C.
+"""Decision trees in flat arrays, and the names of what they ask for and do.
 
 The arrays are scikit-learn's: node 0 is the root, and the children of a node come after it.  One thing is different: a
 state goes left if its variable is *below* the threshold, not at it, since a state on a border of the partition belongs
@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spaql.checks import check_name
-from spaql.compiling import entry, inlined
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.spaces import Space, pairs_of, to_box, turn
-from spaql.systems import System, Variable, space_of, system_of
+from spaql.systems import Variable, space_of, system_of
 
 LEAF = -1
 
 
 def counted(leaves: int) -> str:
-    """Return a number of leaves in words."""
+    """Return `1 leaf` or `n leaves`."""
     return "1 leaf" if leaves == 1 else f"{leaves} leaves"
 
 
@@ -77,15 +77,16 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
             names = ", ".join(action.name for action in actions)
             raise ValueError(f"action of {system.name} names {names}; expected {count}, one for each number of it")
     asked = list(observed)
+    known = {pair: name for name, pair in system.angles.items()} if system else {}
     for cosine, sine in pairs_of(space):
-        name = f"angle_{cosine}" if system is None else angle_name(system, observed[cosine].name, observed[sine].name)
+        name = known.get((observed[cosine].name, observed[sine].name), f"angle_{cosine}")
         asked[cosine], asked[sine] = Variable(check_name("an angle", name), unit="rad"), Variable("")
-    words = [variable.name for variable in observed] + [asked[cosine].name for cosine, _ in pairs_of(space)]
-    if len(set(words)) < len(words):
-        raise ValueError(f"observations and angles need names of their own; they are called {', '.join(words)}")
-    choices = check_choices(told, space.actions, system.name if system else "the environment") if discrete else ()
+    choices: tuple[float, ...] = () if told is None or not discrete else tuple(map(float, told))
     if discrete and not choices:
         choices, actions = tuple(float(start + i) for i in range(space.actions)), (Variable(NUMBERED),)
+    if discrete and len(choices) != space.actions:
+        raise ValueError(f"choices of {system.name if system else 'the environment'} must be {space.actions} numbers, "
+                         f"one for each action, not {choices}")  # fmt: skip
     return Variables(
         system=env.spec.id if env.spec else type(env.unwrapped).__name__,
         observed=tuple(variable.name for variable in observed),
@@ -101,69 +102,26 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
     )
 
 
-def angle_name(system: System, cosine: str, sine: str) -> str:
-    """Return what a system calls an angle."""
-    known = {pair: name for name, pair in system.angles.items()}
-    return known.get((cosine, sine), f"angle_of_{cosine}")
-
-
-def check_choices(told: Any, count: int, whose: str) -> tuple[float, ...]:
-    """Return what the discrete actions do, one number each; nothing if it is not told."""
-    if told is None:
-        return ()
-    choices = tuple(map(float, told))
-    if len(choices) != count:
-        raise ValueError(
-            f"choices of {whose} must be {count} numbers, one for each action, not {choices}: a policy would be "
-            "exported with actions that it does not take"
-        )
-    return choices
-
-
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
     """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
     given = env.metadata.get(kind) or dict.fromkeys(plain, "")
-    if not isinstance(given, Mapping):
-        raise ValueError(f"the metadata's {kind} must be names with their units, as {{'x': 'm'}}, not {given!r}")
-    if len(given) != len(plain):
-        raise ValueError(f"the metadata name {len(given)} {kind} ({', '.join(given)}), expected {len(plain)}")
-    for name in given:
-        check_name("a variable", name)
-    return tuple(Variable(name, unit=unit) for name, unit in given.items())
+    if not isinstance(given, Mapping) or len(given) != len(plain):
+        raise ValueError(f"the metadata's {kind} must be {len(plain)} names with their units, as {{'x': 'm'}}, "
+                         f"not {given!r}")  # fmt: skip
+    return tuple(Variable(check_name("a variable", name), unit=unit) for name, unit in given.items())
 
 
 class Tree(NamedTuple):
-    """A decision tree.
+    """A decision tree: arrays with an entry for each node, and the names of what it asks for."""
 
-    Attributes
-    ----------
-    feature
-        The number of the variable a node asks for; -1 in a leaf.  That of a cosine asks for the angle, where the
-        agent sees one.
-    threshold
-        In the variable's own unit.  Below it the left child comes next, otherwise the right one.
-    left, right
-        The children; -1 in a leaf.
-    low, high
-        The actions of a leaf, in the standard space: an interval, or a run of the action list without `high`.
-    variables
-        Names and units.
-    visits
-        How many states each node has seen: of an exact tree the visits of its cells' best balls, of an imitation the
-        states of its own fresh episodes; None if that is not known.
-    report
-        What an imitation earns, and how often it does what the policy does.
-    """
-
-    feature: np.ndarray
-    threshold: np.ndarray
-    left: np.ndarray
+    feature: np.ndarray  # the variable that is asked for, that of a cosine for the angle; -1 in a leaf
+    threshold: np.ndarray  # in the variable's own unit: below it the left child comes next, otherwise the right one
+    left: np.ndarray  # -1 in a leaf
     right: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    action: np.ndarray  # of a leaf, in the standard space, one row for each node
     variables: Variables
-    visits: np.ndarray | None = None
-    report: Any = None
+    visits: np.ndarray | None = None  # states seen, of an exact tree those of its cells' best balls; None if not known
+    report: Any = None  # of an imitation: what it earns, and how often it does what the policy does
 
     def __repr__(self) -> str:
         said = f"{counted(self.leaves)} of {', '.join(filter(None, self.variables.asked))}"
@@ -172,10 +130,10 @@ class Tree(NamedTuple):
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What the tree does, without names: questions, children and actions."""
-        return self[:6]
+        return self[:5]
 
     def unvisited(self, node: int) -> bool:
-        """Whether a leaf is known to have seen no state, so that nothing supports its action."""
+        """Whether no visit has reached a leaf, so that nothing supports its action."""
         return self.visits is not None and self.visits[node] == 0
 
     @property
@@ -193,40 +151,27 @@ class Tree(NamedTuple):
 
     @property
     def value(self) -> np.ndarray:
-        """The action of each node as the environment takes it: the middle one, if a leaf has several."""
-        middle = (self.low + self.high) / 2
+        """The action of each node as the environment takes it."""
         if self.variables.box is None:
-            return np.floor(middle[:, 0]).astype(np.int64) + self.variables.start
-        return to_box(self.variables.box, self.variables.space, middle)
+            return self.action[:, 0].astype(np.int64) + self.variables.start
+        return to_box(self.variables.box, self.variables.space, self.action)
 
     def apply(self, observations: ArrayLike) -> np.ndarray:
         """Return the leaf each observation comes to; `observations` has a row each."""
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self.variables.observed))
         if np.isnan(points).any():
             raise ValueError("the observations contain NaN; expected numbers")
-        nodes = np.empty(len(points), np.int64)
-        find_leaves(self.feature, self.threshold, self.left, self.right, self.variables.space, points, nodes)
-        return nodes
+        return leaves_of(*self[:4], self.variables.space, points)
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
     ) -> tuple[np.ndarray, None]:
-        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
-
-        It is the middle one where a leaf has several, whatever the other arguments.
-        """
+        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol."""
         actions = self.value[self.apply(observation)]
         return (actions[0] if np.ndim(observation) == 1 else actions), None
 
 
-def turned(variables: Variables, observations: np.ndarray) -> np.ndarray:
-    """Return what questions are about: rows of observations with angles in the places of their cosines."""
-    seen = np.empty_like(observations)
-    turn_all(variables.space, observations, seen)
-    return seen
-
-
-@inlined
+@python_or_jit
 def descend(feature, threshold, left, right, observation):
     """The leaf that an observation comes to, with angles in the places of their cosines."""
     node = 0
@@ -235,17 +180,20 @@ def descend(feature, threshold, left, right, observation):
     return node
 
 
-@entry
-def find_leaves(feature, threshold, left, right, space, points, nodes):
-    """Write the leaf of each observation."""
-    seen = np.empty(points.shape[1])
+@cached_jit
+def leaves_of(feature, threshold, left, right, space, points):
+    """Return the leaf that each observation comes to."""
+    seen, nodes = np.empty(points.shape[1]), np.empty(len(points), np.int64)
     for i in range(len(points)):
         turn(space, points[i], seen)
         nodes[i] = descend(feature, threshold, left, right, seen)
+    return nodes
 
 
-@entry
-def turn_all(space, points, seen):
-    """Write what trees ask for of each observation: angles in the places of their cosines."""
+@cached_jit
+def turned(space, points):
+    """Return what trees ask for of each observation: angles in the places of their cosines."""
+    seen = np.empty_like(points)
     for i in range(len(points)):
         turn(space, points[i], seen[i])
+    return seen

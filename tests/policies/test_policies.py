@@ -1,6 +1,5 @@
-"""Policies as tables and trees: against the agents themselves, compilers and Gymnasium."""
+"""Policies as tables and trees: against the agents themselves and Gymnasium."""
 
-import dataclasses
 import json
 import os
 import re
@@ -12,18 +11,16 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules
-from spaql.policies import ValuePolicy, imitate, robustness
-from spaql.policies.exact_tree import float_of, least_above
-from spaql.policies.export import export_graphviz, export_text, in_words
-from spaql.policies.imitate import best_split, grow
-from spaql.policies.play import evaluate, run_policy, trajectories
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random
+from spaql.policies import ValuePolicy, evaluate, imitate, in_words, robustness, trajectories
+from spaql.policies.export import export_graphviz, export_text
+from spaql.policies.imitate import grow
+from spaql.policies.play import run_policy
 from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
 from spaql.policies.simplify import smaller_trees
-from spaql.policies.tree import LEAF, Tree, variables_of
-from spaql.spaces import standardise
-from spaql.systems import REGISTRY, make_env, space_of, system_of
-from tests.conftest import posix, same_sines
+from spaql.policies.tree import LEAF, variables_of
+from spaql.systems import make_env, space_of
+from tests.conftest import posix
 
 SYSTEMS = {"Pendulum-v1": 40, "spaql/PendulumDiscrete-v1": 40, "CartPole-v0": 60}
 CASES = [(algorithm, env_id) for env_id in SYSTEMS for algorithm in (SPAQL, SPAQLTS)]
@@ -53,8 +50,7 @@ def borders(tree, count=40):
     points = []
     for node in np.flatnonzero(tree.feature != LEAF):
         point = np.zeros((2 * count + 1, len(tree.variables.observed)))
-        value = tree.threshold[node]
-        row = np.full(2 * count + 1, value)
+        row = np.full(2 * count + 1, tree.threshold[node])
         for i in range(count):
             row[count + i + 1] = np.nextafter(row[count + i], np.inf)
             row[count - i - 1] = np.nextafter(row[count - i], -np.inf)
@@ -68,119 +64,54 @@ def borders(tree, count=40):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_tree_is_the_greedy_policy_on_a_million_states(agents, case):
-    agent = agents[case]
-    tree = agent.policy.tree()
+def test_the_tree_is_the_greedy_policy(agents, case):
+    agent, policy = agents[case], agents[case].policy
+    tree = policy.tree()
     assert tree.leaves > 5
-    points = random_observations(case[1], 1_000_000 // len(CASES))
-    for part in (points, borders(tree)):
-        assert np.array_equal(tree.predict(part)[0], agent.predict(part, deterministic=True)[0])
+    for points in (random_observations(case[1], 100_000), borders(tree)):
+        expected = agent.predict(points, deterministic=True)[0]
+        assert np.array_equal(tree.predict(points)[0], expected)
+        assert np.array_equal(policy.predict(points)[0], expected)
+    with pytest.raises(ValueError, match="NaN"):
+        tree.predict(np.full(len(tree.variables.observed), np.nan))
+    earned = agent.evaluate(200, seed=7, deterministic=True)
+    assert np.array_equal(evaluate(tree, case[1], 200, seed=7), earned)
+    assert np.array_equal(policy.evaluate(200, seed=7), earned)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_tree_earns_what_the_agent_earns_to_the_last_bit(agents, case):
-    agent = agents[case]
-    policy = agent.policy
-    for deterministic in (True, False):
-        tree = policy.tree(deterministic=deterministic)
-        ours = evaluate(tree, case[1], 200, seed=7, deterministic=deterministic)
-        assert np.array_equal(ours, agent.evaluate(200, seed=7, deterministic=deterministic))
-
-
-@same_sines
-def test_a_tree_walks_through_gymnasium_as_through_the_compiled_system(agents):
-    for case in CASES:
-        tree = agents[case].policy.tree()
-        env = make_env(case[1])
-        observation, _ = env.reset(seed=3)
-        start = np.array(env.unwrapped.state)[None]
-        total, over, seen = 0.0, False, []
-        while not over:
-            seen.append(observation)
-            observation, reward, terminated, truncated, _ = env.step(tree.predict(observation)[0])
-            total, over = total + reward, terminated or truncated
-        episodes = run_policy(tree, env, start, np.random.default_rng(0), record=True)
-        assert episodes.rewards[0] == pytest.approx(total, abs=1e-6)
-        assert np.allclose(episodes.seen, seen, rtol=0, atol=1e-6)
-
-
-def test_thresholds_are_the_least_floats_of_the_upper_half():
-    agent = SPAQL("CartPole-v0", xi=4)
-    x = np.empty(4)
-    for axis in range(4):
-        for border in (-0.875, -0.5, 0.0, 0.25):
-            point = np.zeros(4)
-            point[axis] = least_above(agent._space, axis, border)
-            standardise(agent._space, point, x)
-            assert x[axis] >= border
-            point[axis] = np.nextafter(point[axis], -np.inf)
-            standardise(agent._space, point, x)
-            assert x[axis] < border
-    numbers = [float_of(n) for n in (-(2**62), -5, -1, 0, 1, 5, 2**62)]
-    assert numbers == sorted(numbers)
-    assert float_of(-1) == -5e-324
-
-
-def test_a_shorter_horizon_is_kept(agents):
+def test_a_shorter_horizon_is_kept():
     agent = SPAQL("CartPole-v0", xi=4, seed=0, horizon=50).learn(60, 5)
-    tree = agent.policy.tree()
     rewards = agent.evaluate(100, seed=2, deterministic=True)
     assert rewards.max() == 50
-    assert np.array_equal(evaluate(tree, "CartPole-v0", 100, seed=2, horizon=50), rewards)
+    assert np.array_equal(agent.policy.evaluate(100, seed=2), rewards)
     assert agent.policy.simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
-
-
-def test_merging_makes_the_tree_smaller_and_nothing_can_be_merged_further(agents):
-    for case in CASES:
-        policy = agents[case].policy
-        tree = policy.tree()
-        assert tree.leaves < len(policy.cells().best)
-        inner = np.flatnonzero(tree.feature != LEAF)
-        both = [n for n in inner if tree.feature[tree.left[n]] == tree.feature[tree.right[n]] == LEAF]
-        assert all(tree.low[tree.left[n]] != tree.low[tree.right[n]] for n in both)
-        assert len(tree.feature) == 2 * tree.leaves - 1
-        assert np.all(tree.left[inner] == inner + 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The table
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("merge", [True, False])
-def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case, merge):
-    agent = agents[case]
-    policy = agent.policy
-    frame = policy.table(merge=merge)
-    names = policy.variables.observed
+@pytest.mark.parametrize("case", [*CASES, (SPAQLR, "CartPole-v0")])
+def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case):
+    agent = agents[case] if case in agents else SPAQLR("CartPole-v0", seed=0).learn(samples=3000)
+    policy, names = agent.policy, agent.policy.variables.observed
     points = random_observations(case[1], 2000, seed=2).astype(float)
     bounds = [4.8, np.inf, 0.41, np.inf] if len(names) == 4 else [1, 1, 8]
     points = points[np.all(np.abs(points) < bounds, axis=1)]
-    low, high = (frame[[f"{name}_{end}" for name in names]].to_numpy() for end in ("low", "high"))
-    inside = (points[:, None] >= low) & (points[:, None] < high)
-    assert np.all(inside.all(2).sum(1) == 1)
-    row = frame.iloc[inside.all(2).argmax(1)]
     act = agent.predict(points, deterministic=True)[0]
+    frame = policy.table()
+    low, high = (frame[[f"{name}_{end}" for name in names]].to_numpy() for end in ("low", "high"))
+    inside = ((points[:, None] >= low) & (points[:, None] < high)).all(2)
+    assert np.all(inside.sum(1) == 1)
+    row, found = frame.iloc[inside.argmax(1)], policy.find(points)
+    assert frame.cells.sum() == len(policy.cell_tree()[1]["q"]) >= found.cell.nunique()
+    assert np.allclose(row.centre, found.action)
     if "actions" in frame:
         assert list(row.actions.map(lambda run: run[len(run) // 2])) == list(act)
+        assert set(frame.label) <= {"-10 N", "+10 N", "-10 N or +10 N"} or "Pendulum" in case[1]
     else:
         assert np.allclose(row.centre, act[:, 0])
         assert np.all((frame.low < frame.high) & (frame.low >= -2) & (frame.high <= 2))
-
-
-def test_the_table_is_in_the_systems_own_units(agents):
-    frame = agents[SPAQL, "CartPole-v0"].policy.table()
-    assert np.isinf(frame.x_dot_low.min())
-    assert frame.x_high.max() == pytest.approx(4.8)
-    assert frame.theta_high.max() == pytest.approx(0.41887903)
-    assert set(frame.label) <= {"-10 N", "+10 N", "-10 N or +10 N"}
-    assert frame.attrs["units"]["theta_dot_low"] == "rad/s"
-    # The border at 1/4 of the standard speed: φ_m(y) = tanh(m y).
-    assert np.any(np.isclose(frame.x_dot_high, 0.0) | np.isclose(frame.x_dot_high, np.arctanh(0.5) * 240))
-    frame = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy.table()
-    assert set(frame.centre) <= {-2, -1, 0, 1, 2}
-    assert frame.theta_dot_low.min() == -8
-    assert frame.attrs["units"]["centre"] == "Nm"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -191,25 +122,15 @@ def test_aql_has_a_policy_for_each_time_step():
     agent = AQL("CartPole-v0", xi=4, seed=0).learn(60, 2)
     points = random_observations("CartPole-v0", 500)
     for h in (0, 3, 199):
-        tree = agent.policy[h].tree()
-        expected, _ = agent.predict(
-            points, state=np.full(len(points), h), episode_start=np.zeros(len(points), bool), deterministic=True
-        )
-        assert np.array_equal(tree.predict(points)[0], expected)
-    assert len(agent.policy) == 200
-    assert hasattr(agent, "policy")
+        going_on = {"state": np.full(len(points), h), "episode_start": np.zeros(len(points), bool)}
+        expected, _ = agent.predict(points, **going_on, deterministic=True)
+        assert np.array_equal(agent.policy[h].tree().predict(points)[0], expected)
     for h in (None, 200, -1, 1.5):
         with pytest.raises(IndexError, match="time step"):
             agent.policy[h]
-    with pytest.raises(ValueError, match="one time step"):
-        agent.policy[3].simplify()
-
-
-def test_the_random_policy_is_one_cell():
-    policy = Random("Pendulum-v1").policy
-    assert len(policy.table()) == policy.tree().leaves == 1
-    assert policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
-    assert "1 cells" in repr(policy)
+    for search in (agent.policy[3].simplify, lambda: agent.policy[3].tree(leaves=4)):
+        with pytest.raises(ValueError, match="one time step"):
+            search()
 
 
 class Plane(gym.Env):
@@ -229,105 +150,75 @@ class Plane(gym.Env):
 
 def test_policies_of_any_environment():
     agent = SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1)
-    policy = agent.policy
     points = np.random.default_rng(0).normal(size=(2000, 3))
-    tree = policy.tree()
+    tree = agent.policy.tree()
     assert tree.leaves > 3
     assert np.array_equal(tree.predict(points)[0], agent.predict(points, deterministic=True)[0])
-    frame = policy.table()
+    frame = agent.policy.table()
     assert {"observation_2_high", "low_action_1", "centre_action_0"} <= set(frame)
     assert frame.high_action_1.max() == 4
-    assert "observation_0" in export_text(tree)
     policy = SPAQL("Drift-v0", xi=1).policy
     assert policy.table().label[0] == "0 or 1 or 2"
     assert export_text(policy.tree()) == "|--- action number: 1  (no visit)\n"
-
-
-def test_nan_is_refused(agents):
-    tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
-    with pytest.raises(ValueError, match="NaN"):
-        tree.predict([0.0, np.nan, 0.0])
-
-
-def test_a_policy_takes_every_observation_mapped():
-    agent = SPAQL("Pendulum-v1", xi=4, seed=0, rules=Rules(first_observation="raw")).learn(100, 2)
-    points = random_observations("Pendulum-v1", 2000)
-    tree = agent.policy.tree()
-    later = agent.predict(points, episode_start=np.zeros(len(points), bool), deterministic=True)[0]
-    assert np.array_equal(tree.predict(points)[0], later)
+    assert Random("Pendulum-v1").policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Exports
+# Exports for readers
 
 
-def test_the_text_has_scikit_learns_form(agents):
+def test_words_say_what_the_tree_does(agents):
+    tree = agents[SPAQLTS, "CartPole-v0"].policy.tree(leaves=4, rounds=1, episodes=20)
+    said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
+    for values in np.random.default_rng(0).normal(0, 0.1, (200, 4)):
+        names = dict(zip(("x", "x_dot", "theta", "theta_dot"), values, strict=True))
+        for force, when in said:
+            rule = re.sub(r" (m/s|rad/s|rad|m)(?= |;|$)", "", when).replace("≥", ">=").replace("if ", "")
+            holds = any(eval(part, {}, names) for part in rule.split("; or "))
+            assert holds == (tree.predict(values)[0] == (1 if force == "+10" else 0))
+
+
+def test_leaves_that_no_visit_has_reached_are_marked(agents):
     for case in CASES:
-        tree = agents[case].policy.tree(deterministic=False)
-        lines = export_text(tree).splitlines()
-        assert len(lines) == len(tree.feature) - tree.leaves + len(tree.feature)
-        assert all(
-            re.fullmatch(r"(\|   )*\|--- (\w+ (< |>=) -?\d+\.\d\d.*|(force|torque): .*)", line) for line in lines
-        )
-        assert not any(re.search(r"-0\.00\b", line) for line in lines)
-    assert "|--- force: -10 N" in export_text(agents[SPAQLTS, "CartPole-v0"].policy.tree())
+        tree = agents[case].policy.tree()
+        leaves = tree.feature == LEAF
+        assert np.any(tree.visits[leaves] > 0)
+    visits = tree.visits.copy()
+    visits[np.flatnonzero(leaves)[0]] = 0
+    marked, count = tree._replace(visits=visits), int((visits[leaves] == 0).sum())
+    for export in (export_text, export_c, export_python, export_structured_text):
+        assert export(marked).count("no visit") == count
+    assert export_graphviz(marked).count("dashed") == count
+    assert [node["visits"] for node in json.loads(export_json(marked))["nodes"] if "action" in node].count(0) == count
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Smaller trees
 
 
-def single_question(env, feature, threshold, below):
-    """A tree of two leaves for CartPole."""
-    low = np.array([[0.0], [below], [1.0 - below]])
-    arrays = ([feature, LEAF, LEAF], [threshold, 0.0, 0.0], [1, LEAF, LEAF], [2, LEAF, LEAF])
-    return Tree(*map(np.array, arrays), low, low + 1, variables_of(env))
-
-
-def test_three_leaves_solve_cartpole_and_two_do_not(agents):
+def test_three_leaves_solve_cartpole(agents):
     found = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=8, proposals=100)
     assert found.smallest.tree.leaves <= 4  # three here; a search may end elsewhere where the last bit of a sine does
     # on other first states than any the search has seen, played by Gymnasium's seeds
     assert evaluate(found.smallest.tree, "CartPole-v0", 1000, seed=12345).mean() >= 195
-    env = make_env("CartPole-v0")
-    rng = np.random.default_rng(0)
-    starts = rng.uniform(-0.05, 0.05, (30, 4))
-    scores = [
-        run_policy(single_question(env, feature, threshold, below), env, starts, rng).rewards.mean()
-        for feature, reach in enumerate((2.4, 3.0, 0.21, 3.0))
-        for threshold in reach * np.linspace(-1, 1, 301) ** 3
-        for below in (0.0, 1.0)
-    ]
-    assert 150 < max(scores) < 195
-
-
-def test_words_say_what_the_tree_does(agents):
-    tree = agents[SPAQLTS, "CartPole-v0"].policy.simplify(target=195, leaves=4, proposals=50).smallest.tree
-    said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
-    observations = np.random.default_rng(0).normal(0, 0.1, (200, 4))
-    for x, x_dot, theta, theta_dot in observations:
-        names = {"x": x, "x_dot": x_dot, "theta": theta, "theta_dot": theta_dot}
-        for force, when in said:
-            rule = re.sub(r" (m/s|rad/s|rad|m)(?= |;|$)", "", when).replace("≥", ">=").replace("if ", "")
-            holds = any(eval(part, {}, names) for part in rule.split("; or "))
-            assert holds == (tree.predict(list(names.values()))[0] == (1 if force == "+10" else 0))
 
 
 def test_the_search_returns_the_smallest_tree_that_reaches_the_target_and_the_best(agents):
     policy = agents[SPAQL, "spaql/PendulumDiscrete-v1"].policy
-    found = policy.simplify(leaves=16, episodes=20, proposals=10, fresh=200)
-    trees = found.curve
-    sizes = [size.leaves for size in trees]
+    options = {"leaves": 8, "episodes": 20, "proposals": 5, "fresh": 100}
+    found = policy.simplify(**options)
+    sizes = [size.leaves for size in found.curve]
     assert sizes == sorted(sizes)
     assert found.full.leaves == sizes[-1] == policy.tree().leaves
-    assert found.target == trees[-1].mean
-    chosen = next(size for size in trees if size.tree is found.smallest.tree)
+    assert found.target == found.curve[-1].mean
+    chosen = next(size for size in found.curve if size.tree is found.smallest.tree)
     assert chosen.mean >= found.target
-    assert all(size.mean < found.target for size in trees if size.leaves < chosen.leaves)
-    best = next(size for size in trees if size.tree is found.best.tree)
-    assert best.mean == max(size.mean for size in trees)
-    again = policy.simplify(leaves=16, episodes=20, proposals=10, fresh=200)
-    assert again.smallest[:4] == found.smallest[:4]
+    assert all(size.mean < found.target for size in found.curve if size.leaves < chosen.leaves)
+    best = next(size for size in found.curve if size.tree is found.best.tree)
+    assert best.mean == max(size.mean for size in found.curve)
+    assert policy.simplify(**options).smallest[:4] == found.smallest[:4]
+    nothing = policy.simplify(target=1.0, **options)
+    assert nothing.smallest is nothing.best
     with pytest.raises(ValueError, match="seconds"):
         policy.simplify(seconds=0)
 
@@ -361,15 +252,8 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
 
     monkeypatch.setattr(sys.modules["spaql.policies.simplify"], "smaller_trees", interrupted)
     found = policy.simplify(leaves=8, proposals=1, episodes=10, fresh=50)
-    assert found.smallest.leaves > 1
     assert any(found.smallest.tree is size.tree for size in found.curve)
     assert "sizes so far" in caplog.text
-
-
-def test_no_small_tree_reaches_an_impossible_target(agents):
-    found = agents[SPAQL, "Pendulum-v1"].policy.simplify(target=1.0, leaves=3, episodes=5, proposals=0, fresh=10)
-    assert found.smallest is found.best
-    assert found.best.mean < found.target == 1.0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -388,28 +272,14 @@ def test_a_policy_of_values_acts_on_the_best_and_has_a_tree():
     observed = env.observation_space.low + np.random.default_rng(0).random((50, 2)) * [1.8, 0.14]
     assert np.array_equal(policy.predict(observed)[0], policy.values(observed).argmax(axis=1))
     assert policy.predict(observed[3])[0] == policy.predict(observed)[0][3]
-    assert np.array_equal(policy.stakes(observed), np.ptp(policy.values(observed), axis=1))
     tree = policy.tree(leaves=12, rounds=3, episodes=30)
     assert tree.leaves <= 12
     assert tree.report.agreement > 0.9
     assert tree.report.rewards.mean > -140
     assert policy.evaluate(50, seed=1).mean() == pytest.approx(tree.report.teacher.mean, abs=10)
     assert tree.visits[tree.feature == LEAF].sum() == -round(tree.report.rewards.mean * 200)
-    assert "policy earns" in str(tree)
     again = policy.tree(leaves=12, rounds=3, episodes=30)
     assert all(np.array_equal(a, b) for a, b in zip(tree.arrays, again.arrays, strict=True))
-
-
-def test_values_see_the_standard_space_with_angles():
-    env, seen = make_env("Pendulum-v1"), []
-
-    def values(points):
-        seen.append(points)
-        return np.stack((points[:, 0], -points[:, 0]), axis=1)
-
-    policy = ValuePolicy(values, [[-1.0], [1.0]], space_of(env, angles=None), env, 200)
-    assert policy.predict([0.0, 1.0, 4.0])[0].tolist() == [-2.0]
-    assert seen[0][0].tolist() == pytest.approx([0.5, 0.0, 0.5])
 
 
 def test_imitations_ask_for_angles_and_play_any_environment(opaque):
@@ -418,11 +288,10 @@ def test_imitations_ask_for_angles_and_play_any_environment(opaque):
     assert tree.variables.asked == ("theta", "", "theta_dot")
     assert set(tree.feature) <= {LEAF, 0, 2}
     assert policy.tree().variables.asked == ("cos_theta", "sin_theta", "theta_dot")
-    interpreted = imitate(policy, opaque("Pendulum-v1"), 8, rounds=1, episodes=3, fresh=3)
+    interpreted = imitate(policy, 8, env=opaque("Pendulum-v1"), rounds=1, episodes=3, fresh=3)
     assert 1 < interpreted.leaves <= 8
-    assert AQL("CartPole-v0", xi=4, seed=0).learn(5, 1).policy[0].tree().report is None
-    with pytest.raises(ValueError, match="one time step"):
-        AQL("CartPole-v0", xi=4, seed=0).policy[0].tree(leaves=4)
+    with pytest.raises(ValueError, match="give `env`"):
+        imitate(tree, 4)
 
 
 def test_what_is_at_stake_decides_where_leaves_are_few():
@@ -430,33 +299,11 @@ def test_what_is_at_stake_decides_where_leaves_are_few():
     seen = np.array([[float(i < 90), float(i >= 95), 0.0, 0.0] for i in range(100)])
     actions = ((seen[:, 0] == 0) ^ (seen[:, 1] == 1)).astype(float)[:, None]
     variables = variables_of(make_env("CartPole-v0"))
-    assert grow(variables, seen, actions, np.ones(100), 2)[-1].feature[0] == 0
+    assert grow(variables, seen, actions, np.ones(100), 2).feature[0] == 0
     weights = np.where(seen[:, 1] == 1, 1.0, np.where(seen[:, 0] == 0, 1.0, 1e-3))
-    heavy = grow(variables, seen, actions, weights, 2)[-1]
-    assert heavy.feature[0] == 1
-    trees = grow(variables, seen, actions, np.zeros(100), 9)  # where nothing matters all states count alike
-    assert np.array_equal(trees[-1].predict(seen)[0], actions[:, 0])
-    assert [tree.leaves for tree in trees] == list(range(1, len(trees) + 1))
-
-
-def test_leaves_that_no_visit_has_reached_are_marked(agents):
-    for case in CASES:
-        policy = agents[case].policy
-        tree, table = policy.tree(), policy.table(deterministic=True)
-        leaves = tree.feature == LEAF
-        assert np.any(tree.visits[leaves] > 0)
-        assert (tree.visits[leaves].min() == 0) == (table.visits.min() == 0)
-    visits = tree.visits.copy()
-    visits[np.flatnonzero(leaves)[0]] = 0
-    marked = tree._replace(visits=np.where(leaves, visits, 0))
-    count = int(np.sum(marked.visits[leaves] == 0))
-    for export in (export_text, export_c, export_python, export_structured_text):
-        assert export(marked).count("no visit") == count
-        assert "no visit" not in export(tree._replace(visits=None))
-    assert export_graphviz(marked).count("dashed") == count
-    assert [node.get("visits") for node in json.loads(export_json(marked))["nodes"] if "action" in node].count(
-        0
-    ) == count
+    assert grow(variables, seen, actions, weights, 2).feature[0] == 1
+    tree = grow(variables, seen, actions, np.zeros(100), 9)  # where nothing matters all states count alike
+    assert np.array_equal(tree.predict(seen)[0], actions[:, 0])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -464,73 +311,28 @@ def test_leaves_that_no_visit_has_reached_are_marked(agents):
 
 
 def test_robustness_plays_every_policy_from_the_same_starts(agents):
-    heavy = make_env("CartPole-v0")
-    heavy.unwrapped.length = 0.05
+    short = make_env("CartPole-v0")
+    short.unwrapped.length = 0.05
     agent = agents[SPAQLTS, "CartPole-v0"]
     policies = {"exact": agent.policy.tree(), "policy": agent.policy, "agent": agent}
-    frame = robustness(policies, "CartPole-v0", {"short": heavy}, noises=[0.3], episodes=100).set_index("policy")
+    frame = robustness(policies, "CartPole-v0", {"short": short}, noises=[0.3], episodes=100).set_index("policy")
     assert list(frame.change[:3]) == ["usual", "short", "noise"]
     exact, same = frame.loc["exact"], frame.loc["policy"]
     assert np.allclose(exact["mean"][:2], same["mean"][:2])  # noise is drawn in another order
-    assert exact["mean"].iloc[0] > exact["mean"].iloc[1] + 10
-    assert exact["mean"].iloc[0] > exact["mean"].iloc[2] + 10
+    assert exact["mean"].iloc[0] > max(exact["mean"].iloc[1:]) + 10
     assert (frame.worst <= frame.worst_5).all()
     assert (frame.worst_5 <= frame["mean"]).all()
 
 
-def test_the_worst_start_is_known(agents):
-    tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
-    rewards, starts = evaluate(tree, "Pendulum-v1", 50, seed=3, starts=True)
-    assert np.array_equal(rewards, evaluate(tree, "Pendulum-v1", 50, seed=3))
+def test_the_worst_start_is_known(agents, opaque):
+    tree, env = agents[SPAQL, "Pendulum-v1"].policy.tree(), make_env("Pendulum-v1")
+    rewards, starts = evaluate(tree, env, 50, seed=3, starts=True)
+    assert np.array_equal(rewards, evaluate(tree, env, 50, seed=3))
     worst = rewards.argmin()
-    again = run_policy(tree, make_env("Pendulum-v1"), starts[[worst]], np.random.default_rng(0))
+    again = run_policy(tree, env, starts[[worst]], np.random.default_rng(0), record=True)
     assert again.rewards[0] == rewards[worst]
-
-
-def test_the_best_split_is_what_all_splits_say():
-    rng = np.random.default_rng(0)
-    seen, labels = rng.integers(0, 6, (40, 2)).astype(float), rng.normal(size=(40, 1))
-
-    def error(below):
-        return sum(((part - part.mean()) ** 2).sum() for part in (labels[below], labels[~below]))
-
-    every = {(f, t): error(seen[:, f] < t) for f in (0, 1) for t in range(1, 6)}
-    split = best_split(seen, labels, np.ones(40))
-    assert error(seen[:, split.feature] < split.threshold) == pytest.approx(min(every.values()))
-    assert split.gain == pytest.approx(((labels - labels.mean()) ** 2).sum() - min(every.values()))
-    assert best_split(seen[:, :1] * 0, labels, np.ones(40)).gain == 0
-
-
-def test_dropping_a_question_takes_one_of_its_answers_for_granted(agents):
-    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
-    points = random_observations("CartPole-v0", 2000)
-    smaller = smaller_trees(tree)
-    assert len(smaller) == 2 * (tree.leaves - 1)
-    inner = np.flatnonzero(tree.feature != LEAF)
-    for node, pair in list(zip(inner, zip(smaller[::2], smaller[1::2], strict=True), strict=True))[::7]:
-        for side, small in enumerate(pair):
-            threshold = tree.threshold.copy()
-            threshold[node] = (np.inf, -np.inf)[side]
-            assert np.array_equal(small.predict(points)[0], tree._replace(threshold=threshold).predict(points)[0])
-            assert small.leaves < tree.leaves
-
-
-def test_episodes_from_given_states_need_a_compiled_system(agents, opaque):
-    tree = agents[SPAQL, "Pendulum-v1"].policy.tree()
+    assert np.array_equal(trajectories(tree, env, starts[worst])[0], again.seen)
     with pytest.raises(TypeError, match="registered systems"):
         trajectories(tree, opaque("Pendulum-v1"), [0, 0])
-
-
-def test_episodes_begin_at_the_states_that_are_given_or_not_at_all(agents, monkeypatch):
-    tree, env = agents[SPAQL, "Pendulum-v1"].policy.tree(), "Pendulum-v1"
-    for wrong in ([3.0], [[3.0], [0.25]], [[3.0, 0.0, 0.0]]):  # too few numbers were read beyond a row's end
-        with pytest.raises(ValueError, match="a state of Pendulum is theta, theta_dot: expected rows of 2"):
-            trajectories(tree, env, wrong)
-    system = system_of(gym.make(env))
-
-    def at_rest(constants, start, state):
-        state[0], state[1] = start[0], 0.0
-
-    monkeypatch.setitem(REGISTRY, system.constants, dataclasses.replace(system, begin=at_rest))
-    with pytest.raises(ValueError, match=r"cannot begin at \[3.0, 1.0\]: its function begin makes \[3.0, 0.0\]"):
-        trajectories(tree, env, [[3.0, 0.0], [3.0, 1.0]])
+    with pytest.raises(ValueError, match="a state of Pendulum is theta, theta_dot: expected rows of 2"):
+        trajectories(tree, env, [3.0])
