@@ -360,8 +360,7 @@ def rebuilt(policy):
     scale = 1.0 if names.box is None else float(names.box.high[0])
     low = np.zeros((len(feature), 1))
     low[feature == LEAF, 0] = np.array(policy["action"])[left[feature == LEAF]] / scale
-    high = low + 1 if names.box is None else low
-    return Tree(feature, np.array(policy["threshold"]), left, right, low, high, names)
+    return Tree(feature, np.array(policy["threshold"]), left, right, low, names)
 
 
 def test_the_books_data_are_what_they_say(data):

@@ -133,6 +133,15 @@ def test_a_program_does_what_the_agent_does(case, reader, tmp_path):
     agent, tree, points = case
     act = READERS[reader](tree, tmp_path)
     assert [list(np.ravel(act(*point))) for point in points.tolist()] == taken(agent, points)
+    for seed in range(2):  # in closed loop
+        observation, over = agent.env.reset(seed=seed)[0], False
+        while not over:
+            seen = observation.astype(np.float32).astype(float)
+            action = np.ravel(act(*seen.tolist())).tolist()
+            assert [action] == taken(agent, seen[None])
+            given = action[0] if tree.variables.box is None else np.array(action, agent.env.action_space.dtype)
+            observation, _, terminated, truncated, _ = agent.env.step(given)
+            over = terminated or truncated
 
 
 @pytest.mark.parametrize(

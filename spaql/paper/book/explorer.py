@@ -157,7 +157,7 @@ def describe_tree(what: Policy | Tree, tree: Tree) -> dict[str, Any]:
         branches, leaves = what.cell_tree()
         told = {"q": [round(q, 4) for q in leaves["q"].tolist()], "visits": leaves["visits"].tolist()}
     else:
-        branches, leaves, told = tree, {"centre": tree.low[tree.feature == LEAF]}, {}
+        branches, leaves, told = tree, {"centre": tree.action[tree.feature == LEAF]}, {}
     left = branches.left.copy()
     left[branches.feature == LEAF] = np.arange(len(leaves["centre"]))  # a leaf's row
     return {

@@ -75,7 +75,7 @@ def random_trees(variables: Variables, leaves: int, count: int, seed: int = 0) -
         low = (
             rng.integers(len(variables.choices), size=nodes).astype(float) if box is None else rng.uniform(-1, 1, nodes)
         )
-        yield Tree(feature, threshold, left, right, low[:, None], low[:, None] + (box is None), variables)
+        yield Tree(feature, threshold, left, right, low[:, None], variables)
 
 
 def known_variables(variables: Variables) -> Sequence[Variable]:

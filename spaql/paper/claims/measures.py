@@ -17,7 +17,7 @@ from spaql.paper.engine.statistics import (
     student_interval,
     welch,
 )
-from spaql.policies.interval import Interval, clipped, paper_interval
+from spaql.policies.interval import Interval, paper_interval
 
 
 class Tails(NamedTuple):
@@ -228,7 +228,7 @@ def measure_mean(claim: Claim, groups: Groups, column: str) -> Measured:
     tails = student(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), values.size - 1)
     shown = student_interval(values)
     if values.min() >= 0.0 and values.max() <= 1.0:  # shares, of which an interval cannot reach beyond
-        shown = clipped(shown, 0.0, 1.0)
+        shown = Interval(shown.mean, max(shown.low, 0.0), min(shown.high, 1.0))
     return Measured(shown, "Student", (tails,))
 
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 from spaql.agent import Agent
+from spaql.loop import rollouts
 from spaql.paper.engine.algorithms import ALGORITHMS, untrained
 from spaql.paper.engine.job import Job, seeds
-from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
-from spaql.systems import make_env
+from spaql.systems import compiled_world, make_env
 
 CHECKPOINT = 1000  # samples between two evaluations of an algorithm that counts samples
 LONGER = {"CartPole-v0": 2000}  # steps of longer episodes: the paper says that the pole would go on standing
@@ -59,8 +58,14 @@ def play_longer(agent: Agent, job: Job, seed: np.random.SeedSequence) -> np.ndar
     """Return the returns of longer episodes, of agents whose rollouts chose a policy; nothing of others."""
     if job.system not in LONGER or not ALGORITHMS[job.algorithm].chooses:
         return np.zeros(0)
-    env = gym.wrappers.TimeLimit(make_env(job.system).unwrapped, LONGER[job.system])
-    return evaluate(agent.policy.tree(deterministic=False), env, job.fresh, seed, deterministic=False)
+    own, of_env = seed.spawn(2)
+    world = compiled_world(agent.env, agent._space, int(of_env.generate_state(1)[0]))
+    rewards, steps = np.empty(job.fresh), np.empty(job.fresh, np.int64)
+    patient = agent._learner._replace(limit=LONGER[job.system])
+    world.call(
+        rollouts, world.starts(job.fresh), agent._best, patient, False, np.random.default_rng(own), rewards, steps
+    )
+    return rewards
 
 
 def retrain(job: Job) -> Agent:
