@@ -184,6 +184,13 @@ def share_of_random(how, taken):
     return max(how.epsilon, math.exp(-taken / how.decay))
 
 
+@inlined
+def copy_row(array, row, into):
+    """Write a row of an array, number by number: an assignment of whole rows compiles for three seconds."""
+    for i in range(len(into)):
+        into[i] = array[row, i]
+
+
 @entry
 def decide(what, memory, how, rng):
     """Return the place of the action to take in the newest state of the memory."""
@@ -242,7 +249,7 @@ def train(world, state, start, run, rng, action):
     while end == GOES_ON:
         at = memory.taken[0] % size
         a = decide(what, memory, how, rng)
-        action[:] = what.actions[a]
+        copy_row(what.actions, a, action)
         reward, over = step(world, state, action, memory.y[at])
         total += reward
         h += 1
@@ -253,7 +260,7 @@ def train(world, state, start, run, rng, action):
         keep(what, memory, a, reward, end)
         learn(what, memory, how, rng)
         if end == GOES_ON:
-            memory.x[memory.taken[0] % size] = memory.y[at]
+            copy_row(memory.y, at, memory.x[memory.taken[0] % size])
     return total, h
 
 
@@ -272,7 +279,7 @@ def follow(world, state, start, what, limit, x, codes, action):
     over = False
     reset(world, state, start, x[0])
     while h < limit and not over:
-        action[:] = what.actions[best_action(what, x, codes)]
+        copy_row(what.actions, best_action(what, x, codes), action)
         reward, ended = step(world, state, action, x[0])
         total += reward
         h += 1
@@ -335,7 +342,7 @@ def act(what, points, actions):
     """Write the best action at each of many points of the standard space."""
     codes = np.empty((1, what.width), np.int32)
     for i in range(len(points)):
-        actions[i] = what.actions[best_action(what, points[i : i + 1], codes)]
+        copy_row(what.actions, best_action(what, points[i : i + 1], codes), actions[i])
 
 
 @entry

@@ -4,7 +4,7 @@ The files of this folder that are named after a system register it; users regist
 """
 # ruff: noqa: F401  (`__all__` is what users write with)
 
-from spaql.systems import acrobot, ambulance, cartpole, mountain_car, mountain_car_continuous, oil, pendulum, two_step
+from spaql.systems import acrobot, cartpole, mountain_car, pendulum
 from spaql.systems.environments import (
     ScaleReward,
     angles_of,
