@@ -15,7 +15,6 @@ import hashlib
 import importlib.util
 import logging
 import os
-import stat
 import sys
 import sysconfig
 import threading
@@ -41,8 +40,7 @@ OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 CALLED = OPTIONS | {"no_cpython_wrapper": True}
 INLINED = CALLED | {"forceinline": True}
 
-python_or_jit = register_jitable(**INLINED)
-"""Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
+python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
 
 either = inlined = inner = python_or_jit  # former names
 
@@ -177,12 +175,8 @@ def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
     if folder:
         with _one_folder:
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
-            try:
-                compiled._cache = Cache(function)
-            except (OSError, RuntimeError) as error:
-                log.warning("machine code cannot be kept in %s (%s): every start compiles", folder, error)
-            finally:
-                numba.config.CACHE_DIR = before
+            compiled._cache = Cache(function)
+            numba.config.CACHE_DIR = before
     return compiled
 
 
@@ -195,16 +189,13 @@ class Cache(FunctionCache):
             return super().load_overload(sig, target_context)
         except Exception as error:  # a damaged file makes its reader raise anything
             log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
-            for file in Path(self.cache_path).glob("*.nb[ic]"):
-                file.unlink(missing_ok=True)
+            self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, if there is room for it."""
-        try:
+        with contextlib.suppress(OSError):
             super().save_overload(sig, data)
-        except OSError as error:
-            log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
 
 
 @functools.cache
@@ -214,24 +205,16 @@ def _folder(name: str, sources: bytes = b"") -> str:
     Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
     digest = hashlib.sha256(_package_sources() + sources).hexdigest()[:16]
-    homes = [PACKAGE / "__pycache__"]
-    with contextlib.suppress(RuntimeError):  # not everyone has a home
-        homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
-    for folder in (home / f"{name}-{digest}" for home in homes):
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "spaql"
+    for folder in (home / f"{name}-{digest}" for home in (PACKAGE / "__pycache__", caches)):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(folder) and os.access(folder, os.W_OK):
+            found = folder.stat()
+            private = os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+            if private and os.access(folder, os.W_OK):
                 return str(folder)
     log.warning("there is no private folder to keep machine code in: every start compiles")
     return ""
-
-
-def _is_private(folder: Path) -> bool:
-    """Return whether a folder is the user's own and no one else may write to it."""
-    if not hasattr(os, "getuid"):  # Windows has no such owners
-        return True
-    found = folder.stat()
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 # Numba looks for changes only in the file of the function that it caches, not in those of the functions that this one

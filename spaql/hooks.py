@@ -1,7 +1,7 @@
-"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, policies on the way."""
+"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, learning curves."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.checks import check_integer, load
-from spaql.policies.policy import Policy
 from spaql.rules import COLUMNS, SPAQL_R, TILE_Q
 
 
@@ -146,16 +145,3 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
     axes.set(xlabel="samples", ylabel="return")
     figure.legend(loc="outside upper left", fontsize="small")
     return figure
-
-
-def snapshots(agent: Agent, iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
-    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
-    found = []
-    for goal in sorted(set(iterations)):
-        missing = goal - len(agent.history)
-        if missing < 0:
-            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
-        if missing:
-            agent.learn(missing, evaluations)
-        found.append((goal, agent.policy))
-    return found

@@ -8,9 +8,7 @@ from spaql.systems import acrobot, cartpole, mountain_car, pendulum
 from spaql.systems.environments import (
     ScaleReward,
     angles_of,
-    environment_key,
     episode_limit,
-    factory_called,
     horizon_of,
     make_env,
     make_generator,
@@ -27,7 +25,6 @@ from spaql.systems.registry import (
     system_called,
     system_of,
     title,
-    without_goal,
 )
 from spaql.systems.twins import check_twin
 from spaql.systems.worlds import (
@@ -46,4 +43,4 @@ from spaql.systems.worlds import (
     step,
 )
 
-__all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "environment_key", "register"]
+__all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "register"]

@@ -9,7 +9,6 @@ import pandas as pd
 from scipy import stats
 
 from spaql.agent import Agent
-from spaql.paper.chapters import small_systems  # noqa: F401  (which makes them known)
 from spaql.paper.engine.job import FRESH, SEED, Job
 from spaql.paper.engine.statistics import paired_holm, student_interval
 from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
