@@ -253,7 +253,9 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
 def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
     """Say if the functions of a system do not fit together: machine code would read and write beyond its arrays."""
     if len(system.observed) != (shown := env.observation_space.shape[0]):
-        raise ValueError(f"{system.name} names {len(system.observed)} observed variables, its environment shows {shown}")
+        raise ValueError(
+            f"{system.name} names {len(system.observed)} observed variables, its environment shows {shown}"
+        )
     (start,) = system.draw_starts(constants, np.random.default_rng(0), 1)
     state, observation = np.empty(system.numbers), np.zeros(len(system.observed))
     try:

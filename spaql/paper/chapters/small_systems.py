@@ -154,7 +154,9 @@ def calls(constants: Ambulance, rng: np.random.Generator, episodes: int) -> np.n
 PLACE = Variable("x", "x", "", (0.0, 1.0), "$x$", "place")
 
 
-def make_known(name: str, title: str, steps: int, env: type[Small], constants: Any, step: Any, draw_starts: Any) -> None:
+def make_known(
+    name: str, title: str, steps: int, env: type[Small], constants: Any, step: Any, draw_starts: Any
+) -> None:
     """Register a problem, with Gymnasium and as a compiled system."""
     env_id = f"spaql/{name}-v0"
     if env_id not in gym.registry:
