@@ -205,7 +205,7 @@ def _folder(name: str, sources: bytes = b"") -> str:
     Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
     digest = hashlib.sha256(_package_sources() + sources).hexdigest()[:16]
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "spaql"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "spaql"
     for folder in (home / f"{name}-{digest}" for home in (PACKAGE / "__pycache__", caches)):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -86,14 +86,20 @@ class AmbulanceEnv(Small):
 
 
 class TwoStep(NamedTuple):
+    """The constant of two steps."""
+
     prize: float
 
 
 class Oil(NamedTuple):
+    """The constant of the oil problem."""
+
     lam: float
 
 
 class Ambulance(NamedTuple):
+    """The constant of the ambulance."""
+
     alpha: float
 
 
