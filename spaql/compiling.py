@@ -30,8 +30,6 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
-from spaql.interrupts import interruptible
-
 log = logging.getLogger(__name__)
 
 # No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
@@ -165,8 +163,7 @@ def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
         since = time.perf_counter()
         if subject:
             log.warning("compiling %s: some ten seconds, once", subject)
-        with interruptible():
-            done = compile_now(*arguments)
+        done = compile_now(*arguments)
         if subject:
             log.warning("compiled in %.0f s", time.perf_counter() - since)
         return done

@@ -2,10 +2,8 @@
 
 import csv
 import logging
-import pickle
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 
 import gymnasium as gym
 import numpy as np
@@ -182,19 +180,6 @@ def test_the_best_agent_evaluated_again_is_the_same_compiled_and_interpreted_and
     assert np.array_equal(SPAQL.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history, loaded.history)
 
 
-def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
-    def claimed_and_fresh(**options):
-        agents = [SPAQL("CartPole-v0", xi=20, seed=seed).learn(200, 2, **options) for seed in range(6)]
-        return [(agent.history.rewards[-1], agent.evaluate(500, seed=9).mean()) for agent in agents]
-
-    def excess(pairs):
-        return np.mean([claimed - fresh for claimed, fresh in pairs])
-
-    lucky, sober = claimed_and_fresh(), claimed_and_fresh(reevaluations=2)
-    assert excess(lucky) > 20
-    assert abs(excess(sober)) < excess(lucky) / 2
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Observations
 
@@ -203,10 +188,7 @@ def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
     ("bounds", "says"),
     [
         ([(0, 1), (0, 1)], r"a pair or None for each of 1 observations"),
-        ("wide", "a pair or None for each"),
-        (3.0, "a pair or None for each"),
         ([(1, 0)], "bounds of observation 0 must be two finite numbers, low < high"),
-        ([(0, np.inf)], "two finite numbers"),
         ([(0, 1, 2)], "two finite numbers"),
     ],
 )
@@ -273,15 +255,6 @@ def test_two_agents_at_once_in_one_environment_are_refused():
         end.set()
         thread.join()
     assert len(other.learn(1, 1).history) == 1
-
-
-def test_interpreted_agents_pickle_and_learn_in_other_processes():
-    agent = room().learn(3, 2)
-    copied = pickle.loads(pickle.dumps(agent))
-    with ProcessPoolExecutor(1) as pool:
-        elsewhere = pool.submit(SPAQL.learn, agent, 4, 2).result()
-    assert np.array_equal(copied.learn(4, 2).history, elsewhere.history)
-    assert np.array_equal(agent.learn(4, 2).history, elsewhere.history)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
