@@ -25,7 +25,7 @@ class Rules(NamedTuple):
         To the best agent after more than two splits without improvement ("splits"), or by the program's state machine
         ("machine"), which waits for the number of arms to change twice.
     normalisation
-        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest |Q| ("absolute").
+        Boltzmann exploration divides by the greatest Q ("max"), or by the greatest absolute Q ("absolute").
     ties
         Which of equal balls wins the argmax: a choice drawn once for each ball ("random"; the text does not say), or
         the "last" child.

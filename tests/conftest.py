@@ -3,7 +3,6 @@ import os
 import secrets
 import shutil
 import signal
-import sys
 
 import gymnasium as gym
 import hypothesis
@@ -12,9 +11,6 @@ import pytest
 
 import tests.drift  # noqa: F401  (an environment that no system describes)
 import tests.tanks  # noqa: F401  (a registered one with two actuators)
-
-# What nbformat imports to check addresses by a grammar costs five seconds in every process, and no notebook has any.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 def numpy_uses_libm():
@@ -43,16 +39,8 @@ in_browser = pytest.mark.skipif(
 )
 
 
-# The files of tests that take longest: they are begun first, so that none of them runs on alone at the end.
-FIRST = (
-    "test_explorer",
-    "test_evidence",
-    "test_own_problem_page",
-    "test_register",
-    "test_agent",
-    "test_notebooks",
-    "test_runs",
-)
+# The files of tests that take longest begin first, so that none runs on alone at the end.
+FIRST = ("test_book", "test_explorer", "test_own_problem_page", "test_register", "test_agent", "test_runs")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,23 +1,22 @@
 "use strict";
-// The policy explorer: maps of policies, and the systems simulated under them.  It needs SPAQL_POLICIES (policies.js,
-// written by spaql.paper.book.explorer.write_policies), SPAQL_SYSTEMS (the files of systems/) and an element with the id
-// "spaql-explorer"; nothing is loaded from anywhere.
+// The policy explorer: maps of policies, and the systems simulated under them.  It needs SPAQL_POLICIES (policies.js, which
+// `python -m spaql.paper.book.explorer` writes), SPAQL_SYSTEMS (the files of systems/) and an element with the id
+// "spaql-explorer".  Nothing is loaded from anywhere.
 
 const spaqlExplorer = (() => {
   // -------------------------------------------------------------------------------------------------------------------
-  // The systems.  Each has a file of its own with its physics and its drawing; all else is in the data.
+  // Systems: each has a file with its physics and its drawing; all else is in the data
 
   const known = (system) => SPAQL_SYSTEMS[system.family];
   const observe = (system, state) => known(system).observe(state);
 
-  // Apply an action (a number of the list of actions, a value, or the values of several actuators); return the next
-  // state, the reward and the end.
+  // Apply an action (the number of a discrete one); return the next state, the reward and the end.
   const step = (system, state, action) => known(system).step(system.constants, state, action);
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The policies: exact trees, and networks.  In a leaf of a tree, `left` is the number of its row.
+  // Policies: trees and networks.  In a leaf of a tree, `left` is the number of its row
 
-  // What the questions are about: where a policy has a sine for a cosine, the angle stands in the place of the cosine.
+  // Where a policy has a sine for a cosine, it asks for the angle in the place of the cosine.
   const asked = ({ sine }, observation) => (sine
     ? observation.map((value, i) => (sine[i] >= 0 ? Math.atan2(observation[sine[i]], value) : value))
     : observation);
@@ -42,7 +41,7 @@ const spaqlExplorer = (() => {
     return decoded.get(policy);
   }
 
-  // What a network does: tanh between layers and bounds at the end, or, of SAC, ReLU and a tanh spread over the bounds.
+  // What a network does: TRPO's has tanh between layers and bounds at the end, SAC's ReLU and a tanh over the bounds.
   function think(system, policy, observation) {
     const layers = layersOf(policy);
     const values = layers.reduce((inputs, layer, i) => {
@@ -55,19 +54,18 @@ const spaqlExplorer = (() => {
       return outputs.map(policy.squashed ? (value) => Math.max(0, value) : Math.tanh);
     }, observation);
     if (system.choices.length) return values.indexOf(Math.max(...values));
-    const taken = system.actions.map(({ ends: [low, high] }, i) => (policy.squashed
-      ? low + ((Math.tanh(values[i]) + 1) * (high - low)) / 2 : Math.min(high, Math.max(low, values[i]))));
-    return taken.length > 1 ? taken : taken[0];
+    const [low, high] = system.action.ends;
+    return policy.squashed ? low + ((Math.tanh(values[0]) + 1) * (high - low)) / 2
+      : Math.min(high, Math.max(low, values[0]));
   }
 
   const act = (system, policy, observation) =>
     (policy.layers ? think(system, policy, observation) : policy.action[find(policy, observation)]);
-  const hasCells = (policy) => Boolean(policy?.q) && policy.q[0] !== null;
+  const hasCells = (policy) => Boolean(policy?.q);
 
   // The bounds of the cell that holds an observation, [lowest, highest] for each variable that the policy asks for.
   function cellBounds(system, policy, observation) {
-    const ends = policy.bounds || system.bounds;
-    const bounds = ends.map((pair) => (pair ? [...pair] : [-Infinity, Infinity]));
+    const bounds = (policy.bounds ?? system.bounds).map((pair) => (pair ? [...pair] : [-Infinity, Infinity]));
     const seen = asked(policy, observation);
     let node = 0;
     while (policy.feature[node] >= 0) {
@@ -80,7 +78,7 @@ const spaqlExplorer = (() => {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Runs: a system from a state on.
+  // Runs: a system from a state on
 
   const newRun = (start) => ({ state: [...start], trail: [[...start]], earned: [], total: 0, over: false });
 
@@ -90,7 +88,7 @@ const spaqlExplorer = (() => {
     run.trail.push(result.state);
     run.earned.push(result.reward);
     run.total += result.reward;
-    run.fell = result.over; // before its time
+    run.ended = result.over; // before its time
     run.over = result.over || run.earned.length >= system.steps;
   }
 
@@ -102,18 +100,7 @@ const spaqlExplorer = (() => {
       taken.push(actions ? actions[taken.length] : act(system, policy, observe(system, run.state)));
       advanceRun(system, run, taken[taken.length - 1]);
     }
-    return { states: run.trail, actions: taken, total: run.total, over: Boolean(run.fell) };
-  }
-
-  // Whether the system stands still for a while where that earns little.
-  function isStuck(system, { trail, earned }) {
-    const poor = known(system).poor;
-    if (poor === undefined || trail.length < 60 || earned[earned.length - 1] > poor) return false;
-    const recent = trail.slice(-50);
-    return system.state.every(({ ends }, i) => {
-      const values = recent.map((where) => where[i]);
-      return Math.max(...values) - Math.min(...values) < 0.02 * (ends[1] - ends[0]);
-    });
+    return { states: run.trail, actions: taken, total: run.total };
   }
 
   // -------------------------------------------------------------------------------------------------------------------
@@ -121,9 +108,9 @@ const spaqlExplorer = (() => {
 
   // Cividis: from dark blue to yellow, ever lighter, so that grey shows the same order.
   const STOPS = [[0, 34, 78], [66, 78, 108], [125, 124, 120], [186, 173, 108], [254, 232, 56]];
-
   // Of actions with both signs: blue, a neutral zero, orange.
   const SIGNED = [[11, 60, 125], [127, 178, 229], [244, 244, 244], [253, 184, 99], [230, 97, 1]];
+  const BORDER = [150, 150, 150];
 
   const shadesOf = (low, high) => (low < 0 && high > 0 ? SIGNED : STOPS);
 
@@ -139,115 +126,113 @@ const spaqlExplorer = (() => {
     return Number(text) === 0 ? (0).toFixed(decimals) : text.replace("-", "−");
   }
 
-  // A value of a state variable, with as many digits as its range calls for.
-  const inState = ({ ends, unit }, value) => withUnit(number(value, ends[1] - ends[0] < 0.2 ? 3 : 2), unit);
-
   const withUnit = (text, unit) => (unit ? `${text} ${unit}` : text);
+  const withSymbol = ({ symbol, unit }) => (unit ? `${symbol} (${unit})` : symbol);
   const physical = (system, action) => (system.choices.length ? system.choices[action] : action);
 
-  // What an action does with the i-th actuator.
-  const part = (system, action, i) => (Array.isArray(action) ? action[i] : physical(system, action));
+  // A value of a state variable, with as many digits as its range calls for.
+  const inState = ({ ends, unit }, value) => withUnit(number(value, ends[1] - ends[0] < 0.2 ? 3 : 2), unit);
+  const stateInWords = (system, where) =>
+    system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
 
-  function actionInWords(system, i, action, low = action, high = action) {
-    const { unit } = system.actions[i];
-    const told = (given) => known(system).words?.(part(system, given, i), i);
-    const signed = (given) => {
-      const value = part(system, given, i);
-      return (value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2);
-    };
-    const bare = Boolean(told(action)) && !unit; // a number without a unit says nothing beside its name
-    const said = bare ? told : signed;
-    let words = bare ? told(action) : withUnit(signed(action), unit);
-    if (!bare && told(action)) words = `${told(action)}, ${words}`;
-    if (said(low) !== said(high)) words += ` (the middle of ${said(low)} to ${said(high)})`;
-    return words;
+  function actionInWords(system, action) {
+    const value = physical(system, action);
+    const { unit } = system.action;
+    const words = known(system).words?.(value);
+    const signed = withUnit((value > 0 ? "+" : "") + number(value, system.choices.length ? 0 : 2), unit);
+    return words && unit ? `${words}, ${signed}` : words ?? signed;
+  }
+
+  const nameOf = ({ algorithm, made }) => `${algorithm}, ${made}`;
+  const sized = ({ weights, leaves }) =>
+    (weights ? `${weights.toLocaleString("en")} weights` : `${leaves.toLocaleString("en")} leaves`);
+
+  // What a policy is, how it was made and what it earns.
+  function policyInWords(system, policy) {
+    const how = known(system).settled && policy.settled !== null
+      ? `, and ${(100 * policy.settled).toFixed(1)} % of them ${known(system).settled}` : "";
+    return `${nameOf(policy)}: ${policy.origin}. ${sized(policy)}; mean return `
+      + `${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes${how}.`;
   }
 
   // What colours show: a share between 0 and 1 for each row of a tree, and the words at the two ends.
   function shading(system, policy, what) {
-    if (what in system.actions) {
-      const { ends: [low, high], unit } = system.actions[what];
+    if (what === "action") {
+      const { ends: [low, high], unit } = system.action;
       const digits = high - low < 2 ? 2 : 0;
-      const ends = [low, high].map((end) => (!unit && known(system).words?.(end, what)) || withUnit(number(end, digits), unit));
-      const shareOf = (action) => (part(system, action, what) - low) / (high - low);
+      const ends = [low, high].map((end) => (!unit && known(system).words?.(end)) || withUnit(number(end, digits), unit));
+      const shareOf = (action) => (physical(system, action) - low) / (high - low);
       return { shareOf, shares: policy.action?.map(shareOf), ends, stops: shadesOf(low, high) };
     }
     const values = what === "visits" ? policy.visits.map((v) => Math.log(Math.max(1, v))) : policy.q;
-    const low = Math.min(...values);
-    const high = Math.max(...values);
-    const raw = policy[what];
-    const ends = [Math.min(...raw), Math.max(...raw)].map((end) => number(end, what === "q" ? 1 : 0));
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const ends = [Math.min(...policy[what]), Math.max(...policy[what])].map((end) => number(end, what === "q" ? 1 : 0));
     return { shares: values.map((v) => (high > low ? (v - low) / (high - low) : 0.5)), ends, stops: STOPS };
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // The page: one panel, or two beside each other that run from the same start.
+  // The page: one panel, or two side by side that run from the same start.  The picture comes first, then the map
 
   const STYLE = `
     .spaql { --ink: #1b1b1b; --soft: #eef0f3; --line: #8a8f98; --mark: #b3261e;
       color: var(--ink); font: 16px/1.45 system-ui, sans-serif; }
     @media (prefers-color-scheme: dark) { html:not([data-theme="light"]) .spaql {
       --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; } }
-    html[data-theme="dark"] .spaql {
-      --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
+    html[data-theme="dark"] .spaql { --ink: #ececec; --soft: #262a31; --line: #8a8f98; --mark: #ff8a80; }
     .spaql * { box-sizing: border-box; }
-    .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.4rem 1rem; margin: 0.5rem 0; align-items: end; }
+    .spaql [hidden] { display: none !important; }
+    .spaql .spaql-row { display: flex; flex-wrap: wrap; gap: 0.4rem 0.8rem; margin: 0.5rem 0; align-items: end; }
     .spaql label { display: flex; flex-direction: column; font-size: 0.9rem; min-width: 7rem; flex: 1 1 7rem; }
-    .spaql label.broad { flex: 9 1 17rem; }
-    .spaql select, .spaql button { font: inherit; font-size: 0.85rem; color: var(--ink); background: var(--soft); min-height: 2.75rem;
-      border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.4rem; max-width: 100%; cursor: pointer; }
+    .spaql label.broad { flex: 3 1 14rem; }
+    .spaql label.check { flex: 0 1 auto; flex-direction: row; align-items: center; gap: 0.4rem; min-height: 2.75rem; }
+    .spaql select, .spaql button { font: inherit; font-size: 0.85rem; color: var(--ink); background: var(--soft);
+      min-height: 2.75rem; border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.3rem 0.4rem;
+      max-width: 100%; cursor: pointer; }
+    .spaql button.play { background: var(--mark); color: var(--soft); border-color: var(--mark); font-weight: 600; }
     .spaql input[type=range] { width: 100%; min-height: 2.2rem; }
-    .spaql .one { display: grid; gap: 0 1rem; align-items: start;
-      grid-template: "who who" auto "mapped seen" auto "mapped more" auto "chosen more" 1fr "tree tree" auto
-        / minmax(0, 1fr) minmax(0, 1fr); }
+    .spaql .spaql-buttons { display: flex; flex-wrap: wrap; gap: 0.4rem; margin: 0.5rem 0; }
+    .spaql .spaql-buttons > * { flex: 1 1 auto; white-space: nowrap; }
+    .spaql .one, .spaql .both { display: grid; gap: 0 1rem; align-items: start; }
+    .spaql .one { grid-template: "seen mapped" auto "bar mapped" auto "rest mapped" 1fr "who who" auto "tree tree" auto
+      / minmax(0, 1fr) minmax(0, 1fr); }
     .spaql .one .panel { display: contents; }
-    .spaql .both { display: grid; gap: 0 0.8rem; grid-template: repeat(6, auto) / minmax(0, 1fr) minmax(0, 1fr); }
-    .spaql .both .panel { display: grid; grid-row: span 5; grid-template-rows: subgrid; align-items: start;
-      grid-template-areas: "who" "seen" "mapped" "more" "tree"; }
+    .spaql .both { grid-template: repeat(6, auto) / minmax(0, 1fr) minmax(0, 1fr); }
+    .spaql .both .panel { display: grid; grid-row: 1 / span 6; grid-template-rows: subgrid; align-items: start;
+      grid-template-areas: "who" "seen" "bar" "mapped" "rest" "tree"; grid-column: 1; }
+    .spaql .both .panel + .panel { grid-column: 2; }
+    .spaql .both .bar { grid-area: 3 / 1 / 4 / -1; }
     .spaql .panel > * { min-width: 0; }
     .spaql .who { grid-area: who; margin: 0.3rem 0; font-size: 0.9rem; }
     .spaql .seen { grid-area: seen; }
-    .spaql .mapped { grid-area: mapped; }
-    .spaql .more { grid-area: more; }
-    .spaql details { grid-area: tree; }
-    .spaql .one .chosen { grid-area: chosen; }
-    .spaql .both .chosen { grid-column: 1 / -1; }
-    .spaql [hidden] { display: none !important; }
+    .spaql .mapped, .spaql .drive { grid-area: mapped; }
+    .spaql .rest { grid-area: rest; }
+    .spaql .bar { grid-area: bar; }
+    .spaql details.tree { grid-area: tree; }
     .spaql canvas { width: 100%; display: block; border: 1px solid var(--line); border-radius: 0.3rem; }
     .spaql canvas.map { touch-action: pan-y; cursor: crosshair; }
-    .spaql label.check { flex: 0 1 auto; flex-direction: row; align-items: center; gap: 0.4rem; min-height: 2.75rem; }
-    .spaql .pushes { display: flex; gap: 0.4rem; }
-    .spaql .spaql-axes { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.4rem; font-size: 0.85rem; }
-    .spaql .spaql-axes > div { display: flex; justify-content: space-between; font-variant-numeric: tabular-nums; }
-    .spaql .spaql-axes > div.up { flex-direction: column; text-align: right; }
-    .spaql canvas.strip { margin-top: 0.4rem; }
-    .spaql .spaql-buttons { display: flex; gap: 0.4rem; margin: 0.5rem 0; align-items: stretch; }
-    .spaql .spaql-buttons button, .spaql .spaql-buttons select { flex: 1 1 auto; min-width: 0;
-      padding: 0.3rem; font-size: 0.85rem; white-space: nowrap; }
-    .spaql .drive { grid-area: mapped; padding: 0.4rem; border: 1px solid var(--line); border-radius: 0.4rem; }
+    .spaql .axes { display: grid; grid-template-columns: auto 1fr; gap: 0.2rem 0.4rem; font-size: 0.85rem; }
+    .spaql .axes > div { display: flex; justify-content: space-between; font-variant-numeric: tabular-nums; }
+    .spaql .axes > div.up { flex-direction: column; text-align: right; }
+    .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
+    .spaql .key span.bar-of-colours { flex: 1; min-width: 2rem; height: 0.8rem; border: 1px solid var(--line); }
+    .spaql .drive { padding: 0.4rem; border: 1px solid var(--line); border-radius: 0.4rem; }
     .spaql .drive p { font-size: 0.85rem; margin: 0 0 0.3rem; }
     .spaql .drive button { touch-action: none; user-select: none; }
     .spaql .drive button[aria-pressed=true] { outline: 2px solid var(--mark); }
     .spaql :focus-visible { outline: 3px solid #2f7de1; outline-offset: 2px; }
-    .spaql table { border-collapse: collapse; width: 100%; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
-    .spaql th, .spaql td { text-align: left; padding: 0.15rem 0.6rem 0.15rem 0; border-bottom: 1px solid var(--soft);
-      font-weight: normal; background: none; color: inherit; vertical-align: top; }
-    .spaql .one th { white-space: nowrap; }
     .spaql pre { overflow: auto; max-height: 24rem; padding: 0.6rem; background: var(--soft); color: var(--ink);
       font-size: 0.85rem; line-height: 1.35; border: none; }
-    .spaql .key { display: flex; align-items: center; gap: 0.5rem; font-size: 0.9rem; margin: 0.3rem 0; }
-    .spaql .key span.bar { flex: 1; min-width: 2rem; height: 0.8rem; border: 1px solid var(--line); }
-    .spaql .score { font-size: 1.15rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; min-height: 1.5em; }
+    .spaql .score { font-size: 1.1rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; min-height: 1.5em; }
+    .spaql .readout { font-size: 0.9rem; font-variant-numeric: tabular-nums; margin: 0.4rem 0; min-height: 4.4em; }
     .spaql p.help { font-size: 0.9rem; margin: 0.3rem 0; }
     .spaql summary { cursor: pointer; min-height: 2.2rem; }
     @media (max-width: 600px) {
-      .spaql .one, .spaql .one .panel { display: block; }
+      .spaql .one { grid-template: "seen" "bar" "mapped" "rest" "who" "tree" / minmax(0, 1fr); }
       .spaql .both { gap: 0 0.4rem; }
-      .spaql .both .score { font-size: 0.9rem; min-height: 4.2em; }
+      .spaql .both .score { font-size: 0.9rem; min-height: 3em; }
       .spaql .both .who, .spaql .drive p { font-size: 0.8rem; }
-      .spaql .both [role=status], .spaql .both .up, .spaql .both .strip { display: none; }
-      .spaql .both .spaql-axes { display: block; }
-      .spaql .spaql-buttons { flex-wrap: wrap; }
+      .spaql .both .readout, .spaql .both .up { display: none; }
+      .spaql .both .axes { display: block; }
     }
   `;
 
@@ -259,9 +244,7 @@ const spaqlExplorer = (() => {
     return made;
   }
 
-  function choice(parent, text, kind = "") {
-    return element(element(parent, "label", { class: kind }, text), "select");
-  }
+  const choice = (parent, text, kind = "") => element(element(parent, "label", { class: kind }, text), "select");
 
   function fill(select, entries, chosen) {
     select.replaceChildren();
@@ -279,38 +262,15 @@ const spaqlExplorer = (() => {
     return shareAt(variable, variable.ends[0] + (turned < 0 ? turned + variable.period : turned));
   }
 
-  const withSymbol = (variable) => (variable.unit ? `${variable.symbol} (${variable.unit})` : variable.symbol);
-  // A state variable in words, as "angle θ"; what has no word here has its symbol.
-  function variableInWords({ name, symbol }) {
-    const [stem] = name.split("_");
-    const words = name.endsWith("_dot")
-      ? { theta: "angular velocity", x: "velocity" } : { theta: "angle", x: "position" };
-    return stem in words ? `${words[stem]} ${symbol}` : symbol;
-  }
-
-  const stateInWords = (system, where) =>
-    system.state.map((v, i) => `${v.symbol} ${inState(v, where[i])}`).join(", ");
-  const counted = (leaves) => `${leaves.toLocaleString("en")} ${leaves === 1 ? "leaf" : "leaves"}`;
-  const sized = ({ weights, leaves }) => (weights ? `${weights.toLocaleString("en")} weights` : counted(leaves));
-  const policyName = (p) => `${p.algorithm}, ${p.made} (${sized(p)}, ${number(p.reward, 0)})`;
-
-  // What a policy is, how it was made and what it earns, in a sentence or two.
-  function policyInWords(system, policy) {
-    const how = known(system).settled && policy.settled !== null
-      ? `, and ${(100 * policy.settled).toFixed(1)} % of them ${known(system).settled}` : "";
-    return `${policy.algorithm}, ${policy.made}: ${policy.origin}. ${sized(policy)}; `
-      + `mean return ${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes${how}.`;
-  }
-
-  function colours(place) {
+  function inkOf(place) {
     const style = getComputedStyle(place);
     return ["--ink", "--mark"].map((name) => style.getPropertyValue(name).trim());
   }
 
   function drawScene(scene, place, system, state, action) {
     const context = scene.getContext("2d");
-    const [ink, mark] = colours(place);
-    const [width, height] = [scene.width, scene.height];
+    const [ink, mark] = inkOf(place);
+    const { width, height } = scene;
     context.clearRect(0, 0, width, height);
     context.strokeStyle = context.fillStyle = ink;
     context.lineCap = "round";
@@ -331,126 +291,87 @@ const spaqlExplorer = (() => {
     scene.setAttribute("aria-label", `${system.title} at ${stateInWords(system, state)}`);
   }
 
-  // A text as lines that are no wider than `width` in the font of a canvas.
-  function wrapped(context, text, width) {
-    const lines = [""];
-    for (const word of text.split(" ")) {
-      const longer = `${lines[lines.length - 1]} ${word}`.trim();
-      if (context.measureText(longer).width <= width) lines[lines.length - 1] = longer;
-      else lines.push(word);
-    }
-    return lines;
-  }
-
   const WINDOW = 500; // steps that the strips show of an episode without an end
 
-  // The reward of every step so far, and the variable across, as strips; before the first step, what they will show.
+  // The reward of every step so far, and the variable across, as strips.
   function drawStrip(strip, place, system, run, across) {
     const [earned, trail] = [run.earned.slice(-WINDOW), run.trail.slice(-WINDOW)];
     const context = strip.getContext("2d");
-    const [ink, mark] = colours(place);
+    const [ink, mark] = inkOf(place);
     const variable = system.state[across];
     const half = strip.height / 2;
     const size = Math.min(30, Math.max(20, (12 * strip.width) / (strip.clientWidth || strip.width)));
-    context.clearRect(0, 0, strip.width, strip.height);
-    if (!run.earned.length) {
-      const words = `Plots of the reward and the ${variableInWords(variable)} appear here when you press Play.`;
-      context.fillStyle = ink;
-      context.font = `${size}px system-ui, sans-serif`;
-      wrapped(context, words, strip.width - 24)
-        .forEach((line, i) => context.fillText(line, 12, (1.6 + 1.3 * i) * size));
-      strip.setAttribute("aria-label", words);
-      return;
-    }
-    const draw = (values, low, high, top, colourOf, name) => {
+    const draw = (shares, top, colourOf, name) => {
       context.fillStyle = ink;
       context.font = `${size}px system-ui, sans-serif`;
       context.fillText(name, 6, top + size);
       context.strokeStyle = colourOf;
       context.lineWidth = 2;
       context.beginPath();
-      values.forEach((value, t) => {
+      shares.forEach((share, t) => {
         const x = (t / Math.min(system.steps, WINDOW)) * strip.width;
-        const y = top + half - 4 - (Math.min(1, Math.max(0, (value - low) / (high - low || 1)))) * (half - 30);
-        if (t === 0) context.moveTo(x, y);
-        else context.lineTo(x, y);
+        context.lineTo(x, top + half - 4 - Math.min(1, Math.max(0, share)) * (half - 30));
       });
       context.stroke();
     };
+    strip.style.visibility = earned.length ? "visible" : "hidden";
+    context.clearRect(0, 0, strip.width, strip.height);
     const [lowest, highest] = [Math.min(0, ...earned), Math.max(0, ...earned)];
-    draw(earned, lowest, highest, 0, mark, `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`);
-    draw(trail.map((where) => shareAlong(variable, where[across])), 0, 1, half, ink, withSymbol(variable));
+    const words = `reward of a step, ${number(lowest, 1)} to ${number(highest, 1)}`;
+    draw(earned.map((reward) => (reward - lowest) / (highest - lowest || 1)), 0, mark, words);
+    draw(trail.map((where) => shareAlong(variable, where[across])), half, ink, withSymbol(variable));
     strip.setAttribute("aria-label", `Rewards and ${variable.symbol} over ${run.earned.length} steps`);
   }
 
-  // The colours of a map and the words at their ends.
+  // The colours of a map and the words at their ends; discrete actions have a block each.
   function drawKey(key, system, shade, what) {
     key.replaceChildren();
-    element(key, "span", {}, shade.ends[0]);
-    const shares = what in system.actions && system.choices.length
-      ? system.choices.map((_, i, all) => i / (all.length - 1)).flatMap((share) => [share, share]) // a block each
-      : shade.stops.map((_, i, all) => i / (all.length - 1));
-    const blocks = shares.length / 2;
+    const blocks = what === "action" ? system.choices.length : 0;
+    const shares = blocks ? system.choices.map((_, i) => i / (blocks - 1)) : shade.stops.map((_, i, all) => i / (all.length - 1));
     const stops = shares.map((share, i) => `rgb(${colour(share, shade.stops)})`
-      + (shares.length === shade.stops.length ? "" : ` ${(100 * Math.ceil(i / 2)) / blocks}%`)).join(",");
-    element(key, "span", { class: "bar", style: `background: linear-gradient(90deg, ${stops})` });
+      + (blocks ? ` ${(100 * i) / blocks}% ${(100 * (i + 1)) / blocks}%` : "")).join(",");
+    element(key, "span", {}, shade.ends[0]);
+    element(key, "span", { class: "bar-of-colours", style: `background: linear-gradient(90deg, ${stops})` });
     element(key, "span", {}, shade.ends[1]);
   }
 
   // The ends of an axis, with the variable's symbol and unit between them.
-  function labelAxis(ticks, variable, shares) {
-    const texts = shares.map((share) => number(valueAt(variable, share), variable.ends[1] < 1 ? 2 : 1));
+  function labelAxis(ticks, variable, ends) {
+    const [first, last] = ends.map((end) => number(end, variable.ends[1] < 1 ? 2 : 1));
     ticks.replaceChildren();
-    for (const text of [texts[0], withSymbol(variable), texts[1]]) element(ticks, "span", {}, text);
+    for (const text of [first, withSymbol(variable), last]) element(ticks, "span", {}, text);
   }
 
-  const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowRight: "→", ArrowDown: "↓" };
-
-  // A reader at the controls: buttons, or a slider for each actuator, and arrow keys.  What is let go returns to nothing
-  // where a system has such an action; elsewhere the last one stays.  A system can say which keys do what, and its rest.
+  // A reader at the controls: arrow keys, and buttons or a slider.  What is let go returns to nothing where a system has
+  // such an action; elsewhere the last one stays.
   function makeDrive(parent, system) {
     const box = element(parent, "div", { class: "drive", tabindex: 0, role: "group", "aria-label": "You drive" });
     const right = known(system).right ?? 1; // the sign of what moves to the right
     const discrete = system.choices.length > 0;
-    const several = system.actions.length > 1;
-    const [low, high] = system.actions[0].ends;
-    const worth = (action) => right * physical(system, action);
-    const order = discrete ? system.choices.map((_, i) => i).sort((one, other) => worth(one) - worth(other)) : [];
-    const ends = discrete ? [order[0], order[order.length - 1]] : right > 0 ? [low, high] : [high, low];
-    const none = discrete ? system.choices.indexOf(0) : 0;
-    const nothing = several ? system.actions.map((one) => Math.min(one.ends[1], Math.max(one.ends[0], 0)))
-      : none >= 0 && low < 0 ? none : null;
-    const rest = known(system).rest ?? nothing;
-    const keys = known(system).keys ?? (several ? {} : { ArrowLeft: ends[0], ArrowRight: ends[1] });
-    const drive = { box, keys, action: rest ?? ends[0] };
-    const held = Object.keys(keys).map((key) => ARROWS[key]).join(" ");
-    element(box, "p", {}, (held ? `Hold the arrow keys ${held}, or ` : "Use ")
-      + (discrete ? "the buttons" : several ? "the sliders" : "move the slider")
+    const [low, high] = system.action.ends;
+    const order = system.choices.map((_, i) => i).sort((one, other) => right * (system.choices[one] - system.choices[other]));
+    const [least, most] = discrete ? [order[0], order[order.length - 1]] : right > 0 ? [low, high] : [high, low];
+    const rest = !discrete ? 0 : system.choices.includes(0) ? system.choices.indexOf(0) : null;
+    const drive = { box, keys: { ArrowLeft: least, ArrowRight: most }, action: rest ?? least };
+    element(box, "p", {}, `Hold the arrow keys ← →, or ${discrete ? "the buttons" : "move the slider"}`
       + (rest === null ? "; the last push stays." : "."));
-    const parts = discrete ? element(box, "div", { class: "spaql-buttons" }) : box;
     const buttons = new Map();
-    const sliders = [];
+    let slider = null;
     const set = (action) => {
       drive.action = action;
       buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === action)));
-      sliders.forEach((slider, i) => { slider.value = right * part(system, action, i); });
+      if (slider) slider.value = right * action;
     };
-    drive.hold = (key) => set(keys[key]);
     drive.release = () => { if (rest !== null) set(rest); };
-    for (const { name, ends: [least, most] } of discrete ? [] : system.actions) {
-      const slider = element(several ? element(parts, "label", {}, name) : parts, "input", { type: "range",
-        min: Math.min(right * least, right * most), max: Math.max(right * least, right * most),
-        step: (most - least) / 100, "aria-label": name });
-      slider.addEventListener("input", () => {
-        const values = sliders.map((one) => right * Number(one.value));
-        drive.action = several ? values : values[0];
-      });
-      sliders.push(slider);
+    drive.hold = (key) => set(drive.keys[key]);
+    if (!discrete) {
+      slider = element(box, "input", { type: "range", min: Math.min(right * low, right * high),
+        max: Math.max(right * low, right * high), step: (high - low) / 100, "aria-label": system.action.name });
+      slider.addEventListener("input", () => { drive.action = right * Number(slider.value); });
     }
+    const row = element(box, "div", { class: "spaql-buttons" });
     for (const action of order) {
-      const value = physical(system, action);
-      const text = known(system).words?.(value) || withUnit((value > 0 ? "+" : "") + number(value, 0), system.actions[0].unit);
-      const button = element(parts, "button", { type: "button" }, text);
+      const button = element(row, "button", { type: "button" }, actionInWords(system, action));
       button.addEventListener("pointerdown", () => set(action));
       for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, drive.release);
       button.addEventListener("click", (event) => { if (event.detail === 0) set(action); }); // by the keyboard
@@ -469,16 +390,15 @@ const spaqlExplorer = (() => {
     const scene = element(seen, "canvas", { width: 480, height: 270, role: "img" });
     const score = element(seen, "div", { class: "score" });
     const mapped = element(box, "div", { class: "mapped" });
-    const frame = element(mapped, "div", { class: "spaql-axes" });
+    const frame = element(mapped, "div", { class: "axes" });
     const upTicks = element(frame, "div", { class: "up", "aria-hidden": "true" });
     const map = element(frame, "canvas", { class: "map", width: 480, height: 360, tabindex: 0, role: "application" });
     element(frame, "div");
     const acrossTicks = element(frame, "div", { "aria-hidden": "true" });
     const key = element(mapped, "div", { class: "key" });
-    const more = element(box, "div", { class: "more" });
-    const strip = element(more, "canvas", { class: "strip", width: 480, height: 130, role: "img" });
-    const readout = element(more, "div", { role: "status", "aria-live": "polite", "aria-label": "The state" });
-    const details = element(box, "details");
+    const readout = element(mapped, "div", { class: "readout", role: "status", "aria-live": "polite", "aria-label": "The state" });
+    const strip = element(element(box, "div", { class: "rest" }), "canvas", { class: "strip", width: 480, height: 130, role: "img" });
+    const details = element(box, "details", { class: "tree" });
     const summary = element(details, "summary");
     const text = element(details, "pre", { tabindex: 0, "aria-label": "The policy as a decision tree" });
 
@@ -493,14 +413,11 @@ const spaqlExplorer = (() => {
       panel.policy = policy;
       panel.drive?.box.remove();
       panel.drive = policy ? null : makeDrive(box, view.system);
-      mapped.hidden = readout.hidden = !policy;
+      mapped.hidden = !policy;
       details.hidden = !policy?.text; // a network has none
-      if (!policy) {
-        who.textContent = "You drive.";
-        return;
-      }
-      who.textContent = policyInWords(view.system, policy);
-      summary.textContent = `The tree that decides: ${sized(policy)}, mean return ${number(policy.reward, 1)}`;
+      who.textContent = policy ? policyInWords(view.system, policy) : "You drive.";
+      if (details.hidden) return;
+      summary.textContent = `The tree that decides: ${sized(policy)}`;
       text.textContent = policy.text;
       details.open = policy.leaves <= 12;
     };
@@ -523,91 +440,68 @@ const spaqlExplorer = (() => {
       if (!panel.policy) return;
       const { system } = view;
       const { policy } = panel;
-      const what = hasCells(policy) || view.what in system.actions ? view.what : "0";
+      const what = hasCells(policy) ? view.what : "action";
       const held = panel.run.state.filter((_, i) => i !== view.across && i !== view.up);
       const asks = [policy, what, view.across, view.up, grain, ...held];
       if (asks.length === slice.length && asks.every((part, i) => part === slice[i])) return;
       slice = asks;
       const shade = shading(system, policy, what);
-      if (policy.layers) paintNetwork(shade, grain);
-      else paintTree(shade, grain);
+      paintSlice(shade, grain);
       painted = performance.now();
       if (grain > 1) return;
-      labelAxis(upTicks, system.state[view.up], [1, 0]);
-      labelAxis(acrossTicks, system.state[view.across], [0, 1]);
+      const [across, up] = [system.state[view.across], system.state[view.up]];
+      labelAxis(acrossTicks, across, across.ends);
+      labelAxis(upTicks, up, [...up.ends].reverse());
       drawKey(key, system, shade, what);
-      const variables = [view.across, view.up].map((i) => system.state[i].symbol).join(" and ");
-      map.setAttribute("aria-label", `Map of the policy over ${variables}; arrow keys move the state`);
+      map.setAttribute("aria-label", `Map of the policy over ${across.symbol} and ${up.symbol}; arrow keys move the state`);
     };
 
-    function paintTree(shade, grain) {
+    // A coarser picture is painted faster: a network is asked at as many points as take a moment, and its continuous
+    // actions are drawn in between.
+    function paintSlice(shade, least) {
       const { system } = view;
       const { policy } = panel;
-      const [width, height] = [map.width, map.height];
-      const shades = shade.shares.map((share) => colour(share, shade.stops));
-      // A coarser picture is painted faster.
-      const [across, up] = [Math.ceil(width / grain), Math.ceil(height / grain)];
-      const rows = new Int32Array(across * up);
-      for (let j = 0; j < up; j++) {
-        for (let i = 0; i < across; i++) {
-          const where = stateAt((grain * i + 0.5) / width, 1 - (grain * j + 0.5) / height);
-          rows[j * across + i] = find(policy, observe(system, where));
+      const grain = policy.layers
+        ? Math.max(least, Math.ceil(Math.sqrt((map.width * map.height * policy.weights) / 2e8))) : least;
+      const [across, up] = [map.width, map.height].map((size) => Math.ceil(size / grain));
+      const small = new ImageData(across, up);
+      const rows = new Int32Array(across * up); // the leaf of each point
+      const shades = shade.shares?.map((share) => [...colour(share, shade.stops), 255]);
+      for (let j = 0, here = 0; j < up; j += 1) {
+        for (let i = 0; i < across; i += 1, here += 1) {
+          const seen = observe(system, stateAt((i + 0.5) / across, 1 - (j + 0.5) / up));
+          if (policy.layers) {
+            small.data.set([...colour(shade.shareOf(act(system, policy, seen)), shade.stops), 255], 4 * here);
+            continue;
+          }
+          const row = rows[here] = find(policy, seen);
+          const border = (i > 0 && row !== rows[here - 1]) || (j > 0 && row !== rows[here - across]);
+          small.data.set(border && grain === 1 ? [...BORDER, 255] : shades[row], 4 * here);
         }
       }
-      picture = new ImageData(width, height);
-      const pixels = new Uint32Array(picture.data.buffer);
-      const packed = shades.map(([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
-      const grey = (255 << 24) | (150 << 16) | (150 << 8) | 150;
-      for (let j = 0; j < height; j++) {
-        for (let i = 0; i < width; i++) {
-          const here = Math.floor(j / grain) * across + Math.floor(i / grain);
-          const left = i % grain === 0 && i > 0 && rows[here] !== rows[here - 1];
-          const above = j % grain === 0 && j > 0 && rows[here] !== rows[here - across];
-          pixels[j * width + i] = left || above ? grey : packed[rows[here]];
-        }
-      }
-    }
-
-    // A network is asked at as many points as take a moment, and its continuous actions are drawn in between.
-    function paintNetwork(shade, least) {
-      const { system } = view;
-      const { policy } = panel;
-      const [width, height] = [map.width, map.height];
-      const grain = Math.max(least, Math.ceil(Math.sqrt((width * height * policy.weights) / 2e8)));
-      const [across, up] = [Math.ceil(width / grain), Math.ceil(height / grain)];
-      const asked = new ImageData(across, up);
-      for (let j = 0; j < up; j += 1) {
-        for (let i = 0; i < across; i += 1) {
-          const where = observe(system, stateAt((i + 0.5) / across, 1 - (j + 0.5) / up));
-          const share = shade.shareOf(act(system, policy, where));
-          asked.data.set([...colour(share, shade.stops), 255], 4 * (j * across + i));
-        }
-      }
-      const [small, large] = [[across, up], [width, height]].map((size) => new OffscreenCanvas(...size).getContext("2d"));
-      small.putImageData(asked, 0, 0);
-      large.imageSmoothingEnabled = !system.choices.length;
-      large.drawImage(small.canvas, 0, 0, width, height);
-      picture = large.getImageData(0, 0, width, height);
+      const [from, to] = [new OffscreenCanvas(across, up), new OffscreenCanvas(map.width, map.height)]
+        .map((canvas) => canvas.getContext("2d"));
+      from.putImageData(small, 0, 0);
+      to.imageSmoothingEnabled = Boolean(policy.layers) && !system.choices.length;
+      to.drawImage(from.canvas, 0, 0, map.width, map.height);
+      picture = to.canvas;
     }
 
     function drawMap() {
       const context = map.getContext("2d");
-      context.putImageData(picture, 0, 0);
+      context.drawImage(picture, 0, 0);
       // White under black can be seen on every colour.
-      const recent = panel.run.trail.slice(-40);
+      const recent = panel.run.trail.slice(-40).map(placeOf);
+      const [x, y] = placeOf(panel.run.state);
       for (const [style, width] of [["white", 3.5], ["black", 1.5]]) {
         context.strokeStyle = style;
         context.lineWidth = width;
         context.beginPath();
-        recent.forEach((where, i) => {
-          const [x, y] = placeOf(where);
-          const jump = i > 0 && Math.abs(x - placeOf(recent[i - 1])[0]) > map.width / 2;
-          if (i === 0 || jump) context.moveTo(x, y);
-          else context.lineTo(x, y);
+        recent.forEach(([across, up], i) => {
+          const jump = i === 0 || Math.abs(across - recent[i - 1][0]) > map.width / 2;
+          if (jump) context.moveTo(across, up);
+          else context.lineTo(across, up);
         });
-        context.stroke();
-        const [x, y] = placeOf(panel.run.state);
-        context.beginPath();
         context.moveTo(x - 12, y);
         context.lineTo(x + 12, y);
         context.moveTo(x, y - 12);
@@ -621,49 +515,33 @@ const spaqlExplorer = (() => {
       context.fill();
     }
 
+    // The state, or the one pointed at; the cell that holds it; and what the policy does there.
     function read() {
       const { system } = view;
       const { policy } = panel;
-      const where = pointed || panel.run.state;
+      const where = pointed ?? panel.run.state;
       const observation = observe(system, where);
       readout.replaceChildren();
-      const table = element(readout, "table");
-      const add = (name, value) => {
-        const line = element(table, "tr");
-        element(line, "th", { scope: "row" }, name);
-        element(line, "td", {}, value);
-      };
-      add(pointed ? "State pointed at" : "State", stateInWords(system, where));
-      if (policy.layers) {
-        const action = act(system, policy, observation);
-        system.actions.forEach(({ name }, i) => add(name, actionInWords(system, i, action)));
-        return;
-      }
+      element(readout, "div", {}, `${pointed ? "Pointed at" : "At"} ${stateInWords(system, where)}: ${system.action.name} `
+        + `${actionInWords(system, act(system, policy, observation))}`);
+      if (policy.layers) return;
+      const names = policy.asked ?? system.observed;
+      const bounds = cellBounds(system, policy, observation).flatMap(([low, high], i) => (names[i] // none of a sine
+        ? [`${names[i]} ${number(low, high - low < 0.1 ? 3 : 2)} to ${number(high, high - low < 0.1 ? 3 : 2)}`] : []));
+      element(readout, "div", {}, `Its cell: ${bounds.join(", ")}`);
+      if (!hasCells(policy)) return;
       const row = find(policy, observation);
-      cellBounds(system, policy, observation).forEach(([low, high], i) => {
-        const name = policy.asked ? policy.asked[i] : system.observed[i];
-        if (!name) return; // a sine, of which the angle says all
-        const decimals = high - low < 0.1 ? 3 : 2;
-        const unit = policy.asked ? policy.units[i] : system.units[i];
-        add(`${name} in its cell`, withUnit(`${number(low, decimals)} to ${number(high, decimals)}`, unit));
-      });
-      const taken = [policy.action, policy.low, policy.high].map((list) => list[row]);
-      system.actions.forEach(({ name }, i) => add(name, actionInWords(system, i, ...taken)));
-      if (policy.q[row] !== null) {
-        add("Q", number(policy.q[row], 1));
-        add("visits", String(policy.visits[row]));
-      }
+      element(readout, "div", {}, `Q ${number(policy.q[row], 1)}, ${policy.visits[row].toLocaleString("en")} visits`);
     }
 
-    panel.show = (action) => {
+    panel.show = (action = 0) => {
       const { system } = view;
-      const nothing = system.actions.length > 1 ? system.actions.map(() => 0) : 0;
       const { run } = panel;
       const { decimals, ending } = known(system);
       const count = run.earned.length;
-      drawScene(scene, place, system, run.state, action ?? nothing);
+      drawScene(scene, place, system, run.state, action);
       drawStrip(strip, place, system, run, view.across);
-      const end = run.over ? `, ${count >= system.steps ? "the end" : ending}` : isStuck(system, run) ? ", stuck" : "";
+      const end = run.over ? `, ${run.ended ? ending : "the end"}` : "";
       const limit = Number.isFinite(system.steps) ? ` of ${system.steps}` : "";
       score.textContent = `Step ${count}${limit}, return ${number(run.total, decimals)}${end}`;
       if (!panel.policy) return;
@@ -706,7 +584,7 @@ const spaqlExplorer = (() => {
     map.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       map.focus({ preventScroll: true }); // or the place pointed at would move
-      if (map.setPointerCapture && event.isTrusted) map.setPointerCapture(event.pointerId);
+      if (event.isTrusted) map.setPointerCapture(event.pointerId);
       view.put(stateAt(...shareOf(event)));
     });
     map.addEventListener("pointermove", (event) => {
@@ -735,127 +613,128 @@ const spaqlExplorer = (() => {
     return panel;
   }
 
+  const HELP = "Point at a map to read a cell; click, tap or drag to put the system there. With a map in focus, arrow keys "
+    + "move the start (with Shift further), Enter or space plays and pauses. A map shows two variables; the others are held "
+    + "where the system is. Mass and length are multiples of what the policy was trained with; noise is a random push after "
+    + "every step. Q is the agent's estimate of the return still to come; visits are how often training took this action "
+    + "here, those of cells since split included (their colours are logarithmic).";
+
   function build(place, data) {
     place.replaceChildren();
-    const unknown = Object.values(data.systems).find((system) => !known(system));
-    if (unknown) {
-      place.textContent = `${unknown.title} cannot be drawn: no file of systems/ that this page loads defines ` +
-        `SPAQL_SYSTEMS.${unknown.family}.`;
-      return;
-    }
     place.classList.add("spaql");
     element(place, "style", {}, STYLE);
-    const top = element(place, "div", { class: "spaql-row" });
-    const systemChoice = choice(top, "System");
-    const policyChoice = choice(top, "Policy", "broad");
-    const besideChoice = choice(top, "Beside it", "broad");
-    const buttons = element(place, "div", { class: "spaql-buttons" });
-    const playButton = element(buttons, "button", { type: "button" }, "Play");
-    const stepButton = element(buttons, "button", { type: "button" }, "One step");
-    const resetButton = element(buttons, "button", { type: "button", title: "Back to where the episode began" },
-      "Back to start");
-    const randomButton = element(buttons, "button", { type: "button", title: "Begin in a random state" }, "Random start");
-    const speedChoice = element(buttons, "select", { "aria-label": "Speed" });
-    fill(speedChoice, [[0.25, "¼ speed"], [0.5, "½ speed"], [1, "real time"], [4, "4 × speed"]], 1);
-    const disturb = element(place, "div", { class: "spaql-row" });
-    const pushes = element(element(disturb, "div", { class: "spaql-buttons" }), "span", { class: "pushes" });
-    const pushButtons = [["← push", -1], ["push →", 1]].map(([text, side]) => {
-      const button = element(pushes, "button", { type: "button" }, text);
-      button.addEventListener("click", () => {
-        for (const panel of shown()) {
-          panel.push(5 * side);
-          panel.show();
-        }
-      });
-      return button;
-    });
-    const FACTORS = { mass: [0.5, 2], length: [0.5, 2], noise: [0, 2] };
-    const factors = Object.fromEntries(Object.entries(FACTORS).map(([name, [min, max]]) => {
-      const label = element(disturb, "label");
-      const caption = element(label, "span");
-      const input = element(label, "input", { type: "range", min, max, step: 0.05, value: name === "noise" ? 0 : 1 });
-      return [name, { label, caption, input }];
-    }));
-    const endless = element(element(disturb, "label", { class: "check" }), "input", { type: "checkbox" });
-    endless.parentElement.append("no time limit");
-    const room = element(place, "div", { class: "one" });
-    const chosen = element(room, "div", { class: "chosen" });
-    const axes = element(chosen, "div", { class: "spaql-row" });
-    const acrossChoice = choice(axes, "Across the map");
-    const upChoice = choice(axes, "Up the map");
-    const whatChoice = choice(axes, "Map colour");
-    whatChoice.title = "What the colours of the map show";
-    const sliders = element(chosen, "div", { class: "spaql-row" });
-    const estimates = element(chosen, "p", { class: "help" }, "Q is the agent's estimate of the return still to come "
-      + "if it takes the cell's action. It begins at the number of steps of an episode, so it can be far too high where "
-      + "visits are few. Visits are how often training took this action here; a cell that is split passes its visits "
-      + "on. The colours of visits are on a logarithmic scale.");
-    element(place, "p", { class: "help" }, "Point at a map to read a cell; click, tap or drag to put the system there. "
-      + "With a map in focus, arrow keys move the start (with Shift further), Enter or space plays and pauses. Mass and "
-      + "length are multiples of what the policy was trained with; noise is a random push after every step. The address "
-      + "of the page holds all that you choose.");
-    const slice = element(place, "p", { class: "help" }, "The map shows two variables; the others are held at their "
-      + "current values, so it changes as the system moves, twice a second while it plays.");
+    const button = (parent, text, pressed) => {
+      const made = element(parent, "button", { type: "button" }, text);
+      made.addEventListener("click", pressed);
+      return made;
+    };
+    const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
+    const inputs = {}; // all that the address of the page holds, by name
 
-    const view = { system: null, start: [], across: 0, up: 1, what: "0", playing: false, put, toggle };
+    const top = element(place, "div", { class: "spaql-row" });
+    inputs.system = choice(top, "System");
+    inputs.policy = choice(top, "Policy", "broad");
+    inputs.beside = choice(top, "Beside it", "broad");
+    const room = element(place, "div", { class: "one" });
     const panels = [makePanel(room, place, view), makePanel(room, place, view)];
-    room.append(chosen); // below them
+    const bar = element(room, "div", { class: "bar spaql-buttons" });
+    const playButton = button(bar, "Play", toggle);
+    playButton.className = "play";
+    button(bar, "Back to start", reset);
+    const pushes = [["← push", -5], ["push →", 5]].map(([text, by]) => button(bar, text, () => {
+      for (const panel of shown()) {
+        panel.push(by);
+        panel.show();
+      }
+    }));
+
+    const more = element(place, "details", { class: "more" });
+    element(more, "summary", {}, "More");
+    const row = element(more, "div", { class: "spaql-row" });
+    inputs.across = choice(row, "Across the map");
+    inputs.up = choice(row, "Up the map");
+    inputs.colour = choice(row, "Map colour");
+    inputs.speed = choice(row, "Speed");
+    fill(inputs.speed, [[0.25, "¼"], [0.5, "½"], [1, "real time"], [4, "4 ×"]], 1);
+    const steps = element(more, "div", { class: "spaql-buttons" });
+    button(steps, "One step", () => {
+      pause();
+      if (over()) reset();
+      advance();
+    });
+    button(steps, "Random start", () => {
+      const spread = ({ period }) => (period ? 1 : 0.15); // anywhere on a circle, else near
+      put(view.system.state.map((variable) => valueAt(variable, 0.5 + spread(variable) * (Math.random() - 0.5))));
+    });
+    const sliders = element(more, "div", { class: "spaql-row" });
+    const factors = element(more, "div", { class: "spaql-row" });
+    for (const [name, [min, max, value]] of Object.entries({ mass: [0.5, 2, 1], length: [0.5, 2, 1], noise: [0, 2, 0] })) {
+      const label = element(factors, "label");
+      element(label, "span");
+      inputs[name] = element(label, "input", { type: "range", min, max, step: 0.05, value });
+    }
+    const check = element(factors, "label", { class: "check" });
+    inputs.endless = element(check, "input", { type: "checkbox" });
+    check.append("no time limit");
+    element(more, "p", { class: "help" }, HELP);
+
     let clock = 0;
     let settled = false; // once the page shows what its address asks for
-    const shown = () => (besideChoice.value === "none" ? panels.slice(0, 1) : panels);
+    const shown = () => (inputs.beside.value === "none" ? panels.slice(0, 1) : panels);
     const over = () => shown().every((panel) => panel.run.over);
     const driving = () => shown().find((panel) => panel.drive)?.drive;
+    const policyCalled = (system, name) => data.policies.find((p) => p.system === system && nameOf(p) === name) ?? null;
 
     // The system with the reader's mass and length, and as many steps as asked for.
     function vary() {
-      const plain = data.systems[systemChoice.value];
+      const plain = data.systems[inputs.system.value];
       const { vary: varied, push } = known(plain);
-      const values = Object.fromEntries(Object.entries(factors).map(([name, { input }]) => [name, Number(input.value)]));
+      const values = Object.fromEntries(["mass", "length", "noise"].map((name) => [name, Number(inputs[name].value)]));
       const constants = varied ? varied(plain.constants, values) : plain.constants;
-      view.system = { ...plain, constants, steps: endless.checked ? Infinity : plain.steps };
+      view.system = { ...plain, constants, steps: inputs.endless.checked ? Infinity : plain.steps };
       view.noise = values.noise;
-      for (const [name, { label, caption, input }] of Object.entries(factors)) {
+      for (const [name, value] of Object.entries(values)) {
+        const label = inputs[name].parentElement;
         label.hidden = name === "noise" ? !push : !varied || !String(varied).includes(name);
-        caption.textContent = name === "noise" ? `noise ${values.noise}` : `${name} × ${values[name]}`;
-        input.setAttribute("aria-valuetext", caption.textContent);
+        label.firstChild.textContent = name === "noise" ? `noise ${value}` : `${name} × ${value}`;
       }
-      for (const button of pushButtons) button.hidden = !push;
+      for (const one of pushes) one.hidden = !push;
     }
 
     function chooseSystem() {
       vary();
-      const entries = data.policies.map((p, i) => [i, p]).filter(([, p]) => p.system === systemChoice.value)
-        .map(([i, p]) => [i, policyName(p)]);
-      fill(policyChoice, entries);
-      fill(besideChoice, [["none", "nothing"], ["you", "you, at the controls"], ...entries],
-        besideChoice.value === "you" ? "you" : "none");
+      const entries = data.policies.filter((p) => p.system === inputs.system.value)
+        .map((p) => [nameOf(p), `${nameOf(p)} (${sized(p)}, ${number(p.reward, 0)})`]);
+      fill(inputs.policy, entries);
+      fill(inputs.beside, [["none", "nothing"], ["you", "you, at the controls"], ...entries],
+        inputs.beside.value === "you" ? "you" : "none");
       const names = view.system.state.map((variable) => [variable.name, withSymbol(variable)]);
-      fill(acrossChoice, names, view.system.axes[0]);
-      fill(upChoice, names, view.system.axes[1]);
+      fill(inputs.across, names, view.system.axes[0]);
+      fill(inputs.up, names, view.system.axes[1]);
       view.start = [...known(view.system).start];
-      slice.hidden = view.system.state.length <= 2;
       choosePolicies();
     }
 
     function choosePolicies() {
-      panels[0].take(data.policies[policyChoice.value]);
-      panels[1].box.hidden = besideChoice.value === "none";
-      room.className = panels[1].box.hidden ? "one" : "both";
-      if (!panels[1].box.hidden) panels[1].take(data.policies[besideChoice.value] ?? null); // null: the reader drives
-      const cells = shown().some(({ policy }) => hasCells(policy));
-      const whats = view.system.actions.map(({ name }, i) => [i, name]);
-      estimates.hidden = !cells;
-      fill(whatChoice, cells ? [...whats, ["q", "Q"], ["visits", "visits"]] : whats, whatChoice.value);
+      const system = inputs.system.value;
+      const alone = inputs.beside.value === "none";
+      if (inputs.beside.value === "you" && inputs.speed.value === "1") inputs.speed.value = "0.5"; // hands are slow
+      panels[0].take(policyCalled(system, inputs.policy.value));
+      panels[1].box.hidden = alone;
+      room.className = alone ? "one" : "both";
+      if (!alone) panels[1].take(policyCalled(system, inputs.beside.value)); // none: the reader drives
+      const cells = shown().some(({ policy }) => hasCells(policy)) ? [["q", "Q"], ["visits", "visits"]] : [];
+      fill(inputs.colour, [["action", view.system.action.name], ...cells], inputs.colour.value);
       chooseAxes();
     }
 
     function chooseAxes(changed) {
-      if (acrossChoice.value === upChoice.value) {
-        const other = changed === upChoice ? acrossChoice : upChoice;
+      if (inputs.across.value === inputs.up.value) {
+        const other = changed === inputs.up ? inputs.across : inputs.up;
         other.value = view.system.state.find((variable) => variable.name !== other.value).name;
       }
       const index = (select) => view.system.state.findIndex((variable) => variable.name === select.value);
-      [view.across, view.up, view.what] = [index(acrossChoice), index(upChoice), whatChoice.value];
+      [view.across, view.up, view.what] = [index(inputs.across), index(inputs.up), inputs.colour.value];
       makeSliders();
       reset();
     }
@@ -865,19 +744,16 @@ const spaqlExplorer = (() => {
       sliders.replaceChildren();
       view.system.state.forEach((variable, i) => {
         if (i === view.across || i === view.up) return;
-        const label = element(sliders, "label", {}, "");
+        const label = element(sliders, "label");
         const caption = element(label, "span");
         const [min, max] = variable.ends;
         const slider = element(label, "input", { type: "range", min, max, step: (max - min) / 200 });
         slider.value = view.start[i];
-        const show = () => {
-          caption.textContent = `${variable.symbol} = ${inState(variable, view.start[i])}`;
-          slider.setAttribute("aria-valuetext", inState(variable, view.start[i]));
-        };
-        show();
+        const say = () => { caption.textContent = `${variable.symbol} = ${inState(variable, view.start[i])}`; };
+        say();
         slider.addEventListener("input", () => {
           view.start[i] = Number(slider.value);
-          show();
+          say();
           reset();
         });
       });
@@ -915,7 +791,7 @@ const spaqlExplorer = (() => {
       playButton.textContent = "Pause";
       driving()?.box.focus({ preventScroll: true }); // the arrow keys are the reader's
       for (const panel of shown()) panel.hush(true);
-      const pace = (1000 * known(view.system).seconds(view.system.constants)) / Number(speedChoice.value);
+      const pace = (1000 * known(view.system).seconds(view.system.constants)) / Number(inputs.speed.value);
       let due = performance.now() + pace;
       const next = () => {
         if (!view.playing) return;
@@ -939,59 +815,38 @@ const spaqlExplorer = (() => {
       reset();
     }
 
-    // The number of a policy, by its name.
-    const named = (system, name) =>
-      data.policies.findIndex((p) => p.system === system && `${p.algorithm}, ${p.made}` === name);
-
-    const nameOf = (value) => (data.policies[value] ? `${data.policies[value].algorithm}, ${data.policies[value].made}` : value);
-
     // All that is chosen stands in the address, so that it can be shared.
     function writeAddress() {
       if (!settled) return;
-      const chosen = { system: systemChoice.value, policy: nameOf(policyChoice.value), beside: nameOf(besideChoice.value),
-        across: acrossChoice.value, up: upChoice.value, colour: whatChoice.value, speed: speedChoice.value,
-        start: view.start.map((value) => Number(value.toFixed(4))).join(" "), endless: Number(endless.checked) };
-      for (const [name, { input }] of Object.entries(factors)) chosen[name] = input.value;
-      history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);
+      const values = Object.entries(inputs).map(([name, input]) =>
+        [name, input.type === "checkbox" ? Number(input.checked) : input.value]);
+      const start = view.start.map((value) => Number(value.toFixed(4))).join(" ");
+      history.replaceState(null, "", `#${new URLSearchParams([...values, ["start", start]])}`);
     }
 
     function readAddress() {
       const given = new URLSearchParams(location.hash.slice(1));
       if (!(given.get("system") in data.systems)) return;
-      const set = (select, value) => {
-        if ([...select.options].some((option) => option.value === String(value))) select.value = value;
-      };
-      systemChoice.value = given.get("system");
-      for (const [name, { input }] of Object.entries(factors)) if (given.has(name)) input.value = given.get(name);
-      endless.checked = given.get("endless") === "1";
-      chooseSystem();
-      set(policyChoice, named(systemChoice.value, given.get("policy")));
-      const beside = given.get("beside");
-      set(besideChoice, ["you", "none"].includes(beside) ? beside : named(systemChoice.value, beside));
-      choosePolicies();
-      set(acrossChoice, given.get("across"));
-      set(upChoice, given.get("up"));
-      set(whatChoice, given.get("colour"));
-      set(speedChoice, given.get("speed"));
-      chooseAxes();
+      for (const [name, input] of Object.entries(inputs)) {
+        const value = given.get(name);
+        if (value === null || (input.options && ![...input.options].some((option) => option.value === value))) continue;
+        if (input.type === "checkbox") input.checked = value === "1";
+        else input.value = value;
+        input.dispatchEvent(new Event("input"));
+      }
       const start = (given.get("start") ?? "").split(" ").map(Number);
       if (start.length === view.start.length && start.every(Number.isFinite)) put(start);
     }
 
     // Show what a button outside asks for: a system, a policy and one beside it, by their names.
-    function present({ system, policy, beside }) {
-      systemChoice.value = system;
+    function present(asked) {
+      inputs.system.value = asked.system;
       chooseSystem();
-      policyChoice.value = named(system, policy);
-      besideChoice.value = ["you", "none"].includes(beside) ? beside : named(system, beside);
-      chooseBeside();
+      inputs.policy.value = asked.policy;
+      inputs.beside.value = asked.beside;
+      choosePolicies();
       place.scrollIntoView({ behavior: "smooth", block: "start" });
       play();
-    }
-
-    function chooseBeside() {
-      if (besideChoice.value === "you" && speedChoice.value === "1") speedChoice.value = "0.5"; // hands are slow
-      choosePolicies();
     }
 
     // The arrow keys drive, unless they have something else to do where the focus is.
@@ -1006,52 +861,32 @@ const spaqlExplorer = (() => {
       if (steers(event)) driving().release();
     });
 
-    for (const input of [...Object.values(factors).map((factor) => factor.input), endless]) {
-      input.addEventListener("input", () => {
+    inputs.system.addEventListener("input", chooseSystem);
+    for (const name of ["policy", "beside"]) inputs[name].addEventListener("input", choosePolicies);
+    for (const name of ["across", "up", "colour"]) inputs[name].addEventListener("input", () => chooseAxes(inputs[name]));
+    for (const name of ["mass", "length", "noise", "endless"]) {
+      inputs[name].addEventListener("input", () => {
         vary();
         reset();
       });
     }
-    systemChoice.addEventListener("change", chooseSystem);
-    policyChoice.addEventListener("change", choosePolicies);
-    besideChoice.addEventListener("change", chooseBeside);
-    for (const select of [acrossChoice, upChoice, whatChoice]) {
-      select.addEventListener("change", () => chooseAxes(select));
-    }
-    playButton.addEventListener("click", toggle);
-    stepButton.addEventListener("click", () => {
-      pause();
-      if (over()) reset();
-      advance();
+    inputs.speed.addEventListener("input", () => {
+      clearTimeout(clock);
+      if (view.playing) play();
     });
-    resetButton.addEventListener("click", reset);
-    randomButton.addEventListener("click", () => {
-      const spread = ({ period }) => (period ? 1 : 0.15); // anywhere on a circle, else near
-      put(view.system.state.map((variable) => valueAt(variable, 0.5 + spread(variable) * (Math.random() - 0.5))));
-    });
-    speedChoice.addEventListener("change", () => {
-      if (view.playing) {
-        clearTimeout(clock);
-        play();
-      }
-    });
-    for (const button of document.querySelectorAll("[data-spaql-show]")) {
-      const asked = JSON.parse(button.dataset.spaqlShow);
-      button.addEventListener("click", () => present(asked));
-      const size = button.querySelector("[data-spaql-leaves]"); // where it says how large its policy is
-      const policy = data.policies[named(asked.system, asked.policy)];
-      if (size && policy) size.textContent = `${policy.leaves}-leaf`;
+    for (const one of document.querySelectorAll("[data-spaql-show]")) {
+      one.addEventListener("click", () => present(JSON.parse(one.dataset.spaqlShow)));
     }
     // The book's switch between light and dark.
     new MutationObserver(() => shown().forEach((panel) => panel.show()))
       .observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    fill(systemChoice, Object.entries(data.systems).map(([id, s]) => [id, s.title]));
+    fill(inputs.system, Object.entries(data.systems).map(([id, { title }]) => [id, title]));
     chooseSystem();
     readAddress();
     settled = true;
   }
 
-  const parts = { STYLE, element, choice, fill, number, colour, shadesOf, drawScene };
+  const parts = { STYLE, BORDER, element, choice, fill, number, colour, shadesOf, drawScene, valueAt };
   return { observe, step, find, act, cellBounds, episode, build, parts };
 })();
 

@@ -142,7 +142,7 @@ const spaqlLearning = (() => {
         : 2 / (1 + Math.exp(Math.min(709, -2 * system.slopes[i] * value))) - 1;
       return Math.min(1, Math.max(-1, x));
     });
-    const [lowest, highest] = system.actions[0].ends;
+    const [lowest, highest] = system.action.ends;
     const physical = (action) => (discrete ? action
       : Math.fround((lowest + highest) / 2 + ((highest - lowest) / 2) * action));
     const draw = ({ low, high }) => {

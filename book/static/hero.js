@@ -9,13 +9,32 @@
   const { system } = policy;
   const { seconds, push } = SPAQL_SYSTEMS[system.family];
   const canvas = box.querySelector("canvas");
-  const rules = [...box.querySelectorAll("li")];
+  const rules = leafRules();
   const button = box.querySelector("[data-play]");
   const start = () => [0, 0, 0.04 * (Math.random() < 0.5 ? -1 : 1), 0];
   let state = start();
   let playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
   let rest = 0; // frames to wait after a fall
   let last = 0;
+
+  // One line per leaf, in the order of its actions: the questions on the way to it, and what it does.
+  function leafRules() {
+    const texts = [];
+    const walk = (node, asked) => {
+      const feature = policy.feature[node];
+      const row = policy.left[node];
+      if (feature < 0) {
+        texts[row] = `${asked.join(" and ")}: push ${system.choices[policy.action[row]] > 0 ? "right" : "left"}`;
+        return;
+      }
+      const threshold = `${policy.threshold[node].toFixed(2).replace("-", "−")} ${system.units[feature]}`;
+      walk(row, [...asked, `${system.observed[feature]} < ${threshold}`]);
+      walk(policy.right[node], [...asked, `${system.observed[feature]} ≥ ${threshold}`]);
+    };
+    walk(0, []);
+    const list = box.querySelector("ul");
+    return texts.map((text) => list.appendChild(Object.assign(document.createElement("li"), { textContent: text })));
+  }
 
   function advance() {
     const row = spaqlExplorer.find(policy, spaqlExplorer.observe(system, state));

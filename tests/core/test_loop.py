@@ -13,13 +13,16 @@ from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import CHOICES, HISTORY, RELEASED, STATUS, Rules
 from spaql.systems import reset
-from spaql.updates import boltzmann_sample, distance, learn_from
+from spaql.updates import choose, distance, learn_from
 
 RNG = np.random.default_rng
 
 
 def learner(agent=SPAQL, xi=4.0, rules="paper", env="Pendulum-v1", **parameters):
     return agent(env, xi=xi, rules=rules, seed=0, **parameters)._learner
+
+
+ONE = learner()
 
 
 def test_learning_rate_and_bonus():
@@ -31,6 +34,11 @@ def test_learning_rate_and_bonus():
 def parts(p):
     """What an update needs of a partition."""
     return p.balls, p.cells, p.axes
+
+
+def sample(p, x, tau, absolute, rng):
+    """Draw a ball by Boltzmann's rule, as SPAQL does."""
+    return choose(*parts(p), ONE._replace(absolute=absolute), 0, x, tau, rng)
 
 
 def test_one_update_by_hand():
@@ -95,13 +103,13 @@ def test_boltzmann_sample_follows_the_softmax(tau, estimates, absolute):
     for ball in (0, 1, 2):  # action quarters, over the lower half of the states
         p = split(p, ball, False, False, rng)
     x = np.array([-0.9])
-    relevant = sorted({boltzmann_sample(*parts(p), x, 1e9, True, rng) for _ in range(200)})[:4]
+    relevant = sorted({sample(p, x, 1e9, True, rng) for _ in range(200)})[:4]
     assert len(relevant) == 4
     for ball, q in zip(relevant, estimates, strict=True):
         partition.update(p.balls, p.cells, 2, ball, q)
     q = np.array(estimates)
     expected = special.softmax(q / ((np.abs(q).max() if absolute else q.max()) or 1.0) / tau)
-    drawn = Counter(boltzmann_sample(*parts(p), x, tau, absolute, rng) for _ in range(4000))
+    drawn = Counter(sample(p, x, tau, absolute, rng) for _ in range(4000))
     observed = np.array([drawn[ball] for ball in relevant])
     assert observed.sum() == 4000
     likely = expected > 1e-3
@@ -117,7 +125,7 @@ def test_a_temperature_next_to_zero_is_greedy():
     p, rng = new_partition(1, 1, [-1.0], [1.0], q=200.0), RNG(3)
     p = split(p, 0, False, True, rng)
     x = np.array([0.5])
-    assert {boltzmann_sample(*parts(p), x, 1e-320, False, rng) for _ in range(50)} == {best_ball(p.cells, p.axes, 0, x)}
+    assert {sample(p, x, 1e-320, False, rng) for _ in range(50)} == {best_ball(p.cells, p.axes, 0, x)}
 
 
 class Iterations:

@@ -35,7 +35,7 @@ def small_jobs(system="CartPole-v0"):
     return [dataclasses.replace(job, study="long") for job in jobs]
 
 
-@pytest.mark.parametrize("rules", [*RULES.values(), Rules(ties="last"), Rules(reward="deleted", kept="last")])
+@pytest.mark.parametrize("rules", [*RULES.values(), Rules(ties="last"), Rules(ties="last", reset="machine")])
 def test_a_row_has_its_job(rules):
     (job,) = make_jobs("SPAQL", "CartPole-v0", 0.4, agents=1, iterations=3, evaluations=2, rules=rules, discount=0.9)
     assert job_of(columns_of(job)) == job

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from spaql.paper.statistics import (
+from spaql.paper.engine.statistics import (
     bootstrap_interval,
     holm,
     paired,

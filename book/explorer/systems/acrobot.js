@@ -80,7 +80,7 @@
       context.strokeStyle = mark;
       context.lineWidth = 4;
       const from = Math.PI / 2 - (theta1 + theta2);
-      const to = from - (torque / system.actions[0].ends[1]) * 1.2;
+      const to = from - (torque / system.action.ends[1]) * 1.2;
       context.beginPath();
       context.arc(...joint, 28, from, to, torque > 0);
       context.stroke();

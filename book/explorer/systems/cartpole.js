@@ -32,23 +32,17 @@
     return { state: next, reward: 1, over: Math.abs(next[0]) > c.max_position || Math.abs(next[2]) > c.max_angle };
   },
 
-  draw(tools, { constants }, [x, , theta], force) {
-    SPAQL_SYSTEMS.CartPole.drawCart(tools, constants.max_position, x, [[0, theta, constants.length]], force);
-  },
-
-  // A cart on its track, with poles on it: of each its place on the cart, its angle and half of its length.
-  drawCart({ context, width, height, ink, mark, line, arrow }, end, x, poles, force) {
+  draw({ context, width, height, ink, mark, line, arrow }, { constants }, [x, , theta], force) {
+    const end = constants.max_position;
     const scale = width / (2 * end + 0.8);
     const ground = height * 0.8;
     const cart = width / 2 + x * scale;
+    const length = 2.8 * constants.length * scale;
     line(width / 2 - end * scale, ground, width / 2 + end * scale, ground, 2);
     for (const side of [-end, end]) line(width / 2 + side * scale, ground - 8, width / 2 + side * scale, ground + 8, 2);
     context.fillRect(cart - 32, ground - 34, 64, 30);
     context.strokeStyle = mark;
-    for (const [beside, theta, half] of poles) {
-      const length = 2 * half * scale * 1.4;
-      line(cart + beside, ground - 34, cart + beside + length * Math.sin(theta), ground - 34 - length * Math.cos(theta), 8);
-    }
+    line(cart, ground - 34, cart + length * Math.sin(theta), ground - 34 - length * Math.cos(theta), 8);
     context.strokeStyle = ink;
     if (force) arrow(cart, ground - 19, Math.sign(force));
   },

@@ -18,7 +18,6 @@
     ending: "", // no episode ends before its time
     right: -1, // torques that are negative turn to the right
     settled: "end upright",
-    poor: -1, // who stands still and earns less per step is stuck
 
     seconds: (constants) => constants.dt,
 
@@ -55,7 +54,7 @@
       // An arc as long as the torque is strong, in the direction it turns.
       context.strokeStyle = context.fillStyle = mark;
       context.lineWidth = 4;
-      const end = -Math.PI / 2 - (torque / system.actions[0].ends[1]) * 1.2;
+      const end = -Math.PI / 2 - (torque / system.action.ends[1]) * 1.2;
       context.beginPath();
       context.arc(cx, cy, 40, -Math.PI / 2, end, torque > 0);
       context.stroke();

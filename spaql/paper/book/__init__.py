@@ -1,3 +1,1 @@
-"""What makes the book: numbers for its pages, help for its notebooks, data for its explorer."""
-
-import spaql.paper.needed  # noqa: F401
+"""The book's Sphinx extension, and what its pages show that comes from code and stored results."""

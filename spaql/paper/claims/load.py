@@ -38,7 +38,6 @@ class Claim:
     threshold: float = math.nan  # that agents are counted from
     margin: float = math.nan  # how far equals may be apart; 10 % of the paper's value if not given
     range: Sequence[float] = (-math.inf, math.inf)  # of values that the claim is read as
-    defined: bool = False  # the range is no reading of vague words but a definition, or what the paper prints
     significance: bool = False  # the claim is that no effect is significant, so any that is refutes it
     lasting: bool = True  # a crossing is for good, or else the first one
     systems: Sequence[str] = ()  # on which pairs of algorithms are in the same order

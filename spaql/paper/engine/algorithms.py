@@ -46,6 +46,8 @@ ALGORITHMS: dict[str, Algorithm] = {
     "TRPO tuned": NETWORK._replace(by_samples=False, before=True, minutes=6.5),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK),
     "Limit": BASELINE._replace(module="spaql.paper.baselines.limit"),
+    "Tree": Algorithm(module="spaql.paper.chapters.systems", family="repaired", by_samples=True),
+    "To a level": Algorithm(module="spaql.paper.chapters.dimensions", family="repaired", by_samples=True),
     "Sarsa(λ)": BASELINE._replace(module="spaql.paper.baselines.sarsa", family="sarsa"),
 }
 LEARNERS = tuple(name for name, row in ALGORITHMS.items() if row.xi)

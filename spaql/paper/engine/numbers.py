@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from spaql.paper.claims.load import paper_results
+from spaql.paper.engine.frames import solves
 from spaql.paper.engine.provenance import clone
 from spaql.paper.engine.style import number
 
@@ -59,6 +61,25 @@ def cells(template: str, frame: pd.DataFrame, *columns: str, digits: int | None 
             text = number(round(row[column], shown), max(shown, 0)) if np.isfinite(row[column]) else "none"
             found[template.format_map(keys | {"column": column})] = text
     return found
+
+
+def ends(agents: pd.DataFrame) -> dict[str, str]:
+    """Return how training ended, by system and algorithm.
+
+    The reward as reported, on fresh episodes, and what the first exceeds the second by (`bias`), and the paper's; arms;
+    how many agents solve the task; and how many times as many samples training takes with its rollouts as without.
+    """
+    frame = agents.assign(reported=agents.rewards, bias=agents.rewards - agents.fresh)
+    frame = frame.assign(solved=solves(frame, "rewards"), solved_fresh=solves(frame, "fresh"))
+    groups = frame.groupby(["system", "algorithm"], sort=False)
+    found = groups[["reported", "fresh", "bias", "arms"]].mean()
+    found = found.join(groups[["solved", "solved_fresh", "steps", "evaluation_steps"]].sum(min_count=1))
+    found["times"] = 1 + found.evaluation_steps / found.steps
+    found["paper"] = [paper_results().get(s, {}).get(a, {}).get("rewards", (np.nan,))[0] for s, a in found.index]
+    found = found.reset_index()
+    return cells("{system}.{algorithm}.{column}", found, "reported", "fresh", "bias", "paper", digits=None) | cells(
+        "{system}.{algorithm}.{column}", found, "arms", "solved", "solved_fresh", "times"
+    )
 
 
 def key_of(cell: Any) -> str:
@@ -107,3 +128,12 @@ def wrong_tags(text: str, known: dict[str, str]) -> list[str]:
 def rewritten(text: str, known: dict[str, str]) -> str:
     """Return a text with the right number or verdict before each tag."""
     return TAG.sub(lambda tag: f"{text_of(tag['name'], known) or tag['text'] or ''}<!--={tag['name']}-->", text)
+
+
+def write_numbers(known: dict[str, str]) -> Iterator[Path]:
+    """Put the right numbers into the prose; yield the files that change."""
+    for path in tagged_files():
+        text = path.read_text(encoding="utf-8")
+        if (right := rewritten(text, known)) != text:
+            path.write_text(right, encoding="utf-8")
+            yield path

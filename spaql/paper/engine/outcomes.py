@@ -1,6 +1,7 @@
 """Summary numbers of a run: what is stored of each agent beside its parameters."""
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,6 +14,7 @@ BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and bat
 BUDGET = 400_000  # samples each algorithm trains on, as the paper counts them
 
 FALLEN, HELD = 20, 200  # steps after which, as the paper says, a pole has fallen, or was held to the end
+LONGER_STEPS = (500, 2000)  # to which a pole may go on standing
 CONTROLLED = -500.0  # a pendulum that earns this stands for most of an episode
 NEAR_UP, NEAR_POLE = 0.5, 0.1  # rad from upright: a pendulum that stands, a pole that is kept, as the paper says
 
@@ -21,6 +23,7 @@ NUMBERS = (
     *("steps", "evaluation_steps", "samples"),
     *("early", "late", "early_all", "budget_all", "progress", "rise_late"),
     *("held", "fallen", "controlled", "steady", "stands", "kept"),
+    *(f"reach_{steps}" for steps in LONGER_STEPS),
 )
 COUNTS = ("arms", "steps", "evaluation_steps", "samples")  # whole numbers
 CURVES = {  # columns of the history that may be stored as lists, and the type of their entries
@@ -30,6 +33,8 @@ CURVES = {  # columns of the history that may be stored as lists, and the type o
     "steps": np.int64,
     "evaluation_steps": np.int64,
 }
+
+Curves = np.ndarray | Mapping[str, np.ndarray]  # a history, or some of its columns
 
 
 def outcome(job: Job, trained: Trained) -> dict[str, float]:
@@ -44,7 +49,8 @@ def outcome(job: Job, trained: Trained) -> dict[str, float]:
     and 2,000 batches if every sample is counted that the algorithm needs (`early_all`, `budget_all`); its rise from
     the first quarter to the last (`progress`), and the share of its rise in the second half (`rise_late`).  Of fresh
     episodes: the shares that are `held`, `fallen` and `controlled`.  Of the recorded one: for how many of its last
-    steps it stays upright (`steady`), whether for the last quarter (`stands`), and the share near upright (`kept`).
+    steps it stays upright (`steady`), whether for the last quarter (`stands`), and the share near upright (`kept`).  Of
+    longer episodes: of those that hold the pole for 200 steps, the shares that go on to 500 and to 2,000.
     """
     history, fresh = trained.history, trained.fresh
     found: dict[str, float] = {name: history[name][-1].item() for name in ("rewards", "arms", "evaluations")}
@@ -56,11 +62,11 @@ def outcome(job: Job, trained: Trained) -> dict[str, float]:
     found["samples"] = int(samples_taken(job, history)[-1])
     found |= of_curve(job, history)
     if not ALGORITHMS[job.algorithm].by_samples:
-        found |= of_episodes(job, trained)
+        found |= of_episodes(job, trained) | of_longer(trained.longer)
     return {name: value for name, value in found.items() if value == value}
 
 
-def samples_taken(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+def samples_taken(job: Job, history: Curves, rollouts: bool = True) -> np.ndarray:
     """Return how many samples an agent had taken after each row of its history: all that it needed.
 
     SPAQL and SPAQL-TS need their rollouts, which choose the agent they keep (`rollouts=False` leaves them out, as the
@@ -72,7 +78,7 @@ def samples_taken(job: Job, history: np.ndarray, rollouts: bool = True) -> np.nd
     return np.cumsum(spent)
 
 
-def samples_behind(job: Job, history: np.ndarray, rollouts: bool = True) -> np.ndarray:
+def samples_behind(job: Job, history: Curves, rollouts: bool = True) -> np.ndarray:
     """Return how many samples the policy behind each row of an agent's history had been given.
 
     TRPO's rewards are those of the episodes that it learns from, which its policy played before the update.
@@ -82,7 +88,7 @@ def samples_behind(job: Job, history: np.ndarray, rollouts: bool = True) -> np.n
     return samples_taken(job, history, rollouts)
 
 
-def batches(job: Job, history: np.ndarray) -> np.ndarray:
+def batches(job: Job, history: Curves) -> np.ndarray:
     """Return after how many batches of 200 samples the policies behind an agent's rewards were there.
 
     The paper counts an iteration of its algorithms as one batch, even where the pole falls sooner.
@@ -141,6 +147,12 @@ def of_episodes(job: Job, trained: Trained) -> dict[str, float]:
         "stands": float(steady >= HELD / 4),
         "kept": float(np.mean(tilted <= NEAR_POLE)),
     }
+
+
+def of_longer(returns: np.ndarray) -> dict[str, float]:
+    """Return the shares of the episodes that reach the paper's last step which go on, if there are any."""
+    held = returns[returns >= HELD]
+    return {f"reach_{length}": float(np.mean(held >= length)) for length in LONGER_STEPS} if held.size else {}
 
 
 @functools.cache

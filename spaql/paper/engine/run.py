@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -33,6 +34,7 @@ def run(
     scheduler: str | None = None,
     stored: bool = True,
     progress_bar: bool = True,
+    folder: Path | None = None,
 ) -> pd.DataFrame:
     """Return one row per agent, in this order: loaded where stored, computed and stored where not.
 
@@ -50,19 +52,26 @@ def run(
         Whether to look for stored rows, and to store new ones.
     progress_bar
         Show how far it is, on standard error.
+    folder
+        Where stored rows are looked for and added, instead of the published results and `_build/runs`.
     """
     jobs = list(jobs)
-    found = store.find(jobs) if stored else {}
+    found = store.find(jobs, [folder] if folder else None) if stored else {}
     missing = [job for job in dict.fromkeys(jobs) if job not in found]
     if missing:
         refuse_without_torch(missing)
-        for row, job in computed(missing, workers, scheduler, stored, progress_bar):
+        for row, job in computed(missing, workers, scheduler, stored, progress_bar, folder):
             found[job] = row
     return pd.DataFrame([found[job] | {"study": job.study} for job in jobs])
 
 
 def computed(
-    missing: list[Job], workers: int, scheduler: str | None, stored: bool, progress_bar: bool
+    missing: list[Job],
+    workers: int,
+    scheduler: str | None,
+    stored: bool,
+    progress_bar: bool,
+    folder: Path | None = None,
 ) -> Iterator[tuple[dict[str, Any], Job]]:
     """Yield the rows of agents as they are computed, in any order, and store them every few seconds."""
     say_if_long(missing, workers)
@@ -76,13 +85,13 @@ def computed(
                                        f"{numerics(job.algorithm)}: install the same version there")  # fmt: skip
                 waiting.append(row)
                 if stored and time.monotonic() - saved > SAVED:
-                    store.add(waiting)
+                    store.add(waiting, folder)
                     waiting, saved = [], time.monotonic()
                 bar.update(effort(job))
                 yield row, job
     finally:
         if stored and waiting:
-            store.add(waiting)
+            store.add(waiting, folder)
 
 
 def compute(job: Job) -> tuple[dict[str, Any], Job]:

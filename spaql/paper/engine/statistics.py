@@ -60,6 +60,31 @@ def percentile_interval(estimate: float, resampled: ArrayLike, level: float = 0.
     return Interval(float(estimate), float(low), float(high))
 
 
+def crossing(
+    curves: np.ndarray, at: np.ndarray, others: np.ndarray, others_at: np.ndarray, lasting: bool = False
+) -> tuple[float, np.ndarray]:
+    """Return where one mean curve first is not below another, or stays so, and the same of bootstrap resamples.
+
+    `curves` has one row per agent, whose columns were measured at the places `at`; where the curves never cross the
+    place is infinite.
+    """
+    # A shorter run says nothing about what comes after it, and nobody has learned anything before place 0.
+    shared = (at <= others_at[-1]) & (at > 0)
+    if not shared.any():
+        return np.inf, np.full(2, np.inf)
+    places = at[shared]
+    ours, theirs = curves[:, shared], others[:, np.searchsorted(others_at, places)]
+
+    def place(above: np.ndarray) -> np.ndarray:
+        if lasting:  # what is above from here to the end
+            above = np.flip(np.logical_and.accumulate(np.flip(above, axis=-1), axis=-1), axis=-1)
+        return np.where(above.any(axis=-1), places[above.argmax(axis=-1)], np.inf)
+
+    one, other = bootstrap_weights(len(ours), len(theirs))
+    estimate = place(ours.mean(axis=0) >= theirs.mean(axis=0))
+    return float(estimate), place(one @ ours >= other @ theirs)
+
+
 class Comparison(NamedTuple):
     """How two groups of agents compare."""
 
@@ -147,11 +172,6 @@ def interquartile_interval(values: ArrayLike) -> Interval:
         return Interval(estimate, estimate, estimate)
     found = stats.bootstrap((values,), interquartile_mean, method="percentile", rng=np.random.default_rng(0))
     return Interval(estimate, *map(float, found.confidence_interval))
-
-
-def performance_profile(values: ArrayLike, levels: ArrayLike) -> np.ndarray:
-    """Return for each level the share of agents that reach it."""
-    return np.mean(numbers(values)[:, None] >= np.asarray(levels, float)[None, :], axis=0)
 
 
 def spell(name: str, found: Interval) -> dict[str, float]:

@@ -144,7 +144,7 @@ def xi_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return every learner with every ξ, beside Random."""
-    size = {"agents": agents, "iterations": iterations, "evaluations": evaluations}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "evaluations": evaluations}
     size |= {"seed": seed, "rules": rules, "fresh": fresh}
     return [
         job
@@ -167,7 +167,7 @@ def long_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return every learner with one ξ for each system, beside Random."""
-    size = {"agents": agents, "iterations": iterations, "seed": seed, "rules": rules, "fresh": fresh}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "seed": seed, "rules": rules, "fresh": fresh}
     return [
         job
         for system, name in itertools.product(systems, algorithms)
@@ -185,7 +185,7 @@ def trpo_jobs(
     fresh: int = FRESH,
 ) -> list[Job]:
     """Return the TRPO baselines."""
-    size = {"agents": agents, "iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}
+    size: dict[str, Any] = {"agents": agents, "iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}
     return [job for system, name in itertools.product(systems, algorithms) for job in make_jobs(name, system, **size)]
 
 
@@ -247,6 +247,23 @@ def ablation_jobs(agents: int = 20, iterations: int = 2000, seed: int = SEED, fr
                     fresh=fresh,
                 )
     return jobs
+
+
+@declare("random", "Random's row", ("curve_rewards",))
+def random_jobs(
+    agents: int = 20, iterations: int = 300, evaluations: int = 20, seed: int = SEED, fresh: int = FRESH
+) -> list[Job]:
+    """Return Random on Pendulum with torques both ways and one way, starts independent and shared.
+
+    Each iteration is one more replication of the paper's row.
+    """
+    size = {"agents": agents, "iterations": iterations, "evaluations": evaluations, "seed": seed, "fresh": fresh}
+    return [
+        job
+        for system in ("Pendulum-v1", "spaql/PendulumOneWay-v1")
+        for starts in ("independent", "shared")
+        for job in make_jobs("Random", system, starts=starts, **size)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -432,4 +449,5 @@ def limit_jobs(systems: Iterable[str] = LIMITED, seed: int = SEED, fresh: int = 
 
 
 # Studies that one chapter has stand in its module.
-importlib.import_module("spaql.paper.chapters.learned")
+for _chapter in ("dimensions", "ladder", "learned", "systems"):
+    importlib.import_module(f"spaql.paper.chapters.{_chapter}")

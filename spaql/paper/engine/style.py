@@ -36,6 +36,8 @@ STYLES = {
     "SPAQL": Style("#d08000", "-", "o"),
     "SPAQL-TS": Style("#005e43", (0, (6, 1.5, 1, 1.5)), "^"),
     "SPAQL-R": Style("#5916ca", (0, (12, 1.5)), "*"),
+    "TileQ": Style("#c2187a", "-", "o"),
+    "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), "p"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
     "TRPO tuned": Style("#c22c16", (0, (2, 1)), "v"),
     "SAC": Style("#10a1bf", (0, (2, 2.5)), "P"),

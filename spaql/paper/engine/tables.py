@@ -128,6 +128,15 @@ def curves_frame(histories: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def episodes_frame(played: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFrame:
+    """Return episodes as one row per step: the state before it, the action and the reward."""
+    parts = []
+    for name, episode in played.items():
+        states = pd.DataFrame(episode["states"][:-1]).add_prefix("state_").rename_axis("step").reset_index()
+        parts.append(states.assign(algorithm=name, action=episode["actions"], reward=episode["rewards"]))
+    return pd.concat(parts, ignore_index=True)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The ends of training, beside the paper's
 

@@ -3,15 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from spaql.agent import Agent
 from spaql.paper.engine.algorithms import ALGORITHMS, untrained
 from spaql.paper.engine.job import Job, seeds
+from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
 from spaql.systems import make_env
 
 CHECKPOINT = 1000  # samples between two evaluations of an algorithm that counts samples
+LONGER = {"CartPole-v0": 2000}  # steps of longer episodes: the paper says that the pole would go on standing
 
 
 class Trained(NamedTuple):
@@ -21,15 +24,21 @@ class Trained(NamedTuple):
     fresh: np.ndarray  # returns of fresh episodes under the policy kept
     quiet: np.ndarray = np.zeros(0)  # the same without a network's noise
     episode: Mapping[str, np.ndarray] = {}  # states, actions and rewards of one more episode
+    longer: np.ndarray = np.zeros(0)  # returns of episodes longer than the agent was trained on, see `LONGER`
 
 
 def compute(job: Job) -> Trained:
     """Train an agent, evaluate it on fresh episodes, and record one episode."""
     agent, history = train(job)
-    looks, episode = seeds(job)[1].spawn(2)
+    looks, episode, longer = seeds(job)[1].spawn(3)
     if ALGORITHMS[job.algorithm].by_samples:
         return Trained(history, agent.evaluate(job.fresh, seed=episode))
-    return Trained(history, agent.evaluate(job.fresh, seed=looks), episode=record_episode(agent, job.system, episode))
+    return Trained(
+        history,
+        agent.evaluate(job.fresh, seed=looks),
+        episode=record_episode(agent, job.system, episode),
+        longer=play_longer(agent, job, longer),
+    )
 
 
 def train(job: Job) -> tuple[Agent, np.ndarray]:
@@ -44,6 +53,14 @@ def train(job: Job) -> tuple[Agent, np.ndarray]:
         row["arms"] = row["trainee_arms"] = agent.arms
         row["steps"] = CHECKPOINT
     return agent, history
+
+
+def play_longer(agent: Agent, job: Job, seed: np.random.SeedSequence) -> np.ndarray:
+    """Return the returns of longer episodes, of agents whose rollouts chose a policy; nothing of others."""
+    if job.system not in LONGER or not ALGORITHMS[job.algorithm].chooses:
+        return np.zeros(0)
+    env = gym.wrappers.TimeLimit(make_env(job.system).unwrapped, LONGER[job.system])
+    return evaluate(agent.policy.tree(deterministic=False), env, job.fresh, seed, deterministic=False)
 
 
 def retrain(job: Job) -> Agent:

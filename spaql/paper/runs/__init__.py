@@ -1,1 +1,0 @@
-"""Agents of the studies: computing them, storing them, and checking them."""

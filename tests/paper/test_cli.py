@@ -1,0 +1,124 @@
+"""The command line: what it refuses, in one line, and that what it runs comes out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+
+from spaql.paper.cli import main
+from spaql.paper.engine import provenance, reproduce, store, study, verify
+from spaql.paper.engine.study import Study, make_jobs
+
+ROOT = Path(__file__).parents[2]
+
+
+def refused(arguments):
+    with pytest.raises(SystemExit) as found:
+        main(arguments)
+    text = str(found.value)
+    assert len(text.splitlines()) == 1
+    assert len(text) < 500
+    return text
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A study of a few small agents, in the place of all others."""
+    jobs = lambda agents=2: make_jobs("Random", "CartPole-v0", agents=agents, iterations=2, evaluations=2, fresh=5)  # noqa: E731
+    monkeypatch.setattr(study, "STUDIES", {"small": Study("small", jobs, ("curve_rewards",))})
+    monkeypatch.setattr(reproduce, "STUDIES", study.STUDIES)
+    study.published.cache_clear()
+    yield jobs()
+    study.published.cache_clear()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# spaql run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["02", "-p", "agent", "5"], "'agent'"),
+        (["02", "-p", "agents", "five"], "agents"),
+        (["02", "-p", "agents", "2.5"], "agents"),
+        (["02", "-p", "agents", "true"], "agents"),
+        (["02", "-p", "a" * 100_000, "2"], "'aaa"),
+        (["02", "-p", "agents", "(" * 100_000], "agents"),
+        (["01", "-p", "xis", "4"], "xis"),
+        (["0"], "02_pendulum"),
+        (["nowhere/02_pendulum.ipynb"], "nowhere"),
+        (["02", "--output", "nowhere/out.ipynb"], "nowhere"),
+        (["02", "--output", "/dev/null"], "/dev/null"),
+        (["02", "--output", str(ROOT / "notebooks" / "02_pendulum.ipynb")], "02_pendulum"),
+    ],
+)
+def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, monkeypatch):
+    monkeypatch.setattr(papermill, "execute_notebook", lambda *_, **__: pytest.fail("it ran"))
+    assert named in refused(["run", *arguments])
+
+
+def test_run_executes_a_notebook_with_other_parameters(tmp_path):
+    notebook = nbformat.v4.new_notebook(
+        metadata={"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
+    )
+    declared = nbformat.v4.new_code_cell("agents: int = 20  # how many", metadata={"tags": ["parameters"]})
+    notebook.cells = [declared, nbformat.v4.new_code_cell("print(agents + 1)")]
+    nbformat.write(notebook, tmp_path / "in.ipynb")
+    main(["run", str(tmp_path / "in.ipynb"), "-p", "agents", "5", "--output", str(tmp_path / "out.ipynb")])
+    assert nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1].outputs[0].text == "6\n"
+
+
+def test_run_lists_the_parameters_of_a_notebook(capsys):
+    main(["run", "02", "-h"])
+    assert "agents = 20" in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The others
+
+
+def test_outside_a_clone_each_command_refuses(monkeypatch):
+    monkeypatch.setattr(provenance, "repository", lambda: None)
+    for command in ("run", "claims", "verify", "reproduce", "bench", "numbers"):
+        assert "clone" in refused([command])
+
+
+def test_claims_are_printed_and_are_json(capsys):
+    main(["claims", "cartpole-ts-solves"])
+    assert "holds" in capsys.readouterr().out
+    main(["claims", "cartpole-ts-solves", "--json"])
+    [claim] = json.loads(capsys.readouterr().out)
+    assert claim["id"] == "cartpole-ts-solves"
+
+
+def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(small, tmp_path, monkeypatch, capsys):
+    other = tmp_path / "other.parquet"
+    other.touch()
+    for module in (reproduce, store, verify):
+        monkeypatch.setattr(module, "results", lambda: tmp_path)
+    monkeypatch.setattr(reproduce, "clone", lambda: tmp_path)
+    for says in ("0 of them have the bits", "2 of them have the bits"):
+        main(["reproduce"])
+        assert says in capsys.readouterr().out
+    frame = store.read("small")
+    assert list(frame.agent) == [0, 1]
+    assert "curve_arms" not in frame
+    main(["verify", "--study", "small"])
+    assert "the same bits" in capsys.readouterr().out
+    store.write_file(tmp_path / "small.parquet", frame.assign(rewards=frame.rewards + 1))
+    with pytest.raises(SystemExit, match="differs in rewards"):
+        main(["verify", "--study", "small", "--agents", "2"])
+    assert other.read_bytes() == b""
+    assert "nowhere" in refused(["reproduce", "--into", str(tmp_path / "nowhere")])
+
+
+def test_ctrl_c_is_one_line():
+    code = "import spaql.paper.cli as cli\ndef bench(): raise KeyboardInterrupt\ncli.bench = bench\ncli.main(['bench'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stderr == "spaql: interrupted\n"
