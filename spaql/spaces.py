@@ -179,19 +179,15 @@ def check_circles(angles: list[list[int]], observation: Any) -> None:
 
 def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
     """Return a pair of bounds or None for each of so many observations, or say what is wrong with those given."""
-    given = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    given = list(bounds) if isinstance(bounds, Sequence | np.ndarray) else []
     if len(given) == 2 and all(isinstance(end, numbers.Real) for end in given):
         given = [given] * count
-    if len(given) != count:
-        raise ValueError(f"bounds must be one pair (low, high), or a pair or None for each of {count} observations, "
-                         f"not {bounds!r}")  # fmt: skip
-    checked: list[list[float] | None] = []
-    for i, pair in enumerate(given):
-        ends = None if pair is None else np.asarray(pair, float).ravel().tolist()
-        if ends is not None and (len(ends) != 2 or not np.isfinite(ends).all() or ends[0] >= ends[1]):
-            raise ValueError(f"bounds of observation {i} must be two finite numbers, low < high, not {pair!r}")
-        checked.append(ends)
-    return checked
+    pairs = [pair for pair in given if pair is not None]
+    sound = all(np.shape(pair) == (2,) and np.isfinite(pair).all() and pair[0] < pair[1] for pair in pairs)
+    if len(given) != count or not sound:
+        raise ValueError(f"bounds must be one pair of finite numbers, low < high, or a pair or None for each of {count} "
+                         f"observations, not {bounds!r}")  # fmt: skip
+    return [None if pair is None else [float(end) for end in pair] for pair in given]
 
 
 def to_box(box: spaces.Box | spaces.MultiDiscrete, space: Space, action: FLOATS) -> np.ndarray:

@@ -184,16 +184,9 @@ def test_the_best_agent_evaluated_again_is_the_same_compiled_and_interpreted_and
 # Observations
 
 
-@pytest.mark.parametrize(
-    ("bounds", "says"),
-    [
-        ([(0, 1), (0, 1)], r"a pair or None for each of 1 observations"),
-        ([(1, 0)], "bounds of observation 0 must be two finite numbers, low < high"),
-        ([(0, 1, 2)], "two finite numbers"),
-    ],
-)
-def test_bad_bounds_are_refused(bounds, says):
-    with pytest.raises(ValueError, match=says):
+@pytest.mark.parametrize("bounds", [[(0, 1), (0, 1)], "w", [(1, 0)], [(0, np.inf)], [(0, 1, 2)]])
+def test_bad_bounds_are_refused(bounds):
+    with pytest.raises(ValueError, match="a pair or None for each of 1 observations"):
         SPAQL(limited(), xi=1, bounds=bounds)
 
 
