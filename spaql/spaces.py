@@ -185,8 +185,8 @@ def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
     pairs = [pair for pair in given if pair is not None]
     sound = all(np.shape(pair) == (2,) and np.isfinite(pair).all() and pair[0] < pair[1] for pair in pairs)
     if len(given) != count or not sound:
-        raise ValueError(f"bounds must be one pair of finite numbers, low < high, or a pair or None for each of {count} "
-                         f"observations, not {bounds!r}")  # fmt: skip
+        raise ValueError(f"bounds must be one pair of finite numbers, low < high, or a pair or None for each of "
+                         f"{count} observations, not {bounds!r}")  # fmt: skip
     return [None if pair is None else [float(end) for end in pair] for pair in given]
 
 
