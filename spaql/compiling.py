@@ -170,10 +170,12 @@ def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
 
     compiled._compiler.compile = compile_aloud
     if folder:
-        with _one_folder:
+        with _one_folder, contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
-            compiled._cache = Cache(function)
-            numba.config.CACHE_DIR = before
+            try:
+                compiled._cache = Cache(function)
+            finally:
+                numba.config.CACHE_DIR = before
     return compiled
 
 
@@ -202,8 +204,10 @@ def _folder(name: str, sources: bytes = b"") -> str:
     Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
     digest = hashlib.sha256(_package_sources() + sources).hexdigest()[:16]
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "spaql"
-    for folder in (home / f"{name}-{digest}" for home in (PACKAGE / "__pycache__", caches)):
+    homes = [PACKAGE / "__pycache__"]
+    with contextlib.suppress(RuntimeError):  # not everyone has a home
+        homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
+    for folder in (home / f"{name}-{digest}" for home in homes):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()
