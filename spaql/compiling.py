@@ -40,7 +40,7 @@ INLINED = CALLED | {"forceinline": True}
 
 python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
 
-either = inlined = inner = python_or_jit  # former names
+either = inlined = python_or_jit  # former names
 
 PACKAGE = Path(__file__).parent
 FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -115,9 +115,6 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 @overload(non_owning, jit_options=INLINED)
 def _non_owning(value):
     return lambda value: _view(value)
-
-
-borrowed = non_owning  # the former name
 
 
 def cached_jit(function: Callable) -> Callable:
