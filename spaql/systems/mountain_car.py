@@ -15,7 +15,7 @@ from spaql.systems.registry import System, Variable, register
 
 
 class MountainCar(NamedTuple):
-    """The constants of the car.  The state is position and speed."""
+    """The constants of the car, as Gymnasium calls them.  The state is position and speed."""
 
     force: float
     gravity: float
@@ -23,7 +23,7 @@ class MountainCar(NamedTuple):
     max_position: float
     max_speed: float
     goal_position: float
-    goal_speed: float
+    goal_velocity: float
 
 
 def begin(constants, start, state):
@@ -46,7 +46,7 @@ def step(constants, state, action):
     if position == constants.min_position and speed < 0.0:
         speed = 0.0
     state[0], state[1] = position, speed
-    return -1.0, position >= constants.goal_position and speed >= constants.goal_speed
+    return -1.0, position >= constants.goal_position and speed >= constants.goal_velocity
 
 
 def draw_starts(constants: NamedTuple, rng: np.random.Generator, episodes: int) -> np.ndarray:
@@ -54,18 +54,12 @@ def draw_starts(constants: NamedTuple, rng: np.random.Generator, episodes: int) 
     return rng.uniform(-0.6, -0.4, size=(episodes, 1))
 
 
-ATTRIBUTES = (
-    *("force", "gravity", "min_position", "max_position", "max_speed"),
-    *("goal_position", "goal_velocity"),
-)
-
-
 def describe(env: gym.Env) -> MountainCar | None:
     """Return the constants of the car; None for a car with more or fewer pushes."""
     inner = env.unwrapped
-    if env.action_space != spaces.Discrete(3) or not plain_numbers(inner, ATTRIBUTES):
+    if env.action_space != spaces.Discrete(3) or not plain_numbers(inner, MountainCar._fields):
         return None
-    return MountainCar(*(float(getattr(inner, name)) for name in ATTRIBUTES))
+    return MountainCar(*(float(getattr(inner, name)) for name in MountainCar._fields))
 
 
 def variables(goal: float) -> tuple[Variable, Variable]:
@@ -108,7 +102,7 @@ class MountainCarContinuous(NamedTuple):
     max_position: float
     max_speed: float
     goal_position: float
-    goal_speed: float
+    goal_velocity: float
 
 
 def begin_continuous(constants, start, state):
@@ -159,24 +153,18 @@ def step_continuous(constants, state, action):
     if position == beside(constants.min_position, single) and speed < 0.0:
         speed, speed_single = 0.0, False
     arrived = position >= beside(constants.goal_position, single)
-    arrived = arrived and speed >= beside(constants.goal_speed, speed_single)
+    arrived = arrived and speed >= beside(constants.goal_velocity, speed_single)
     state[0], state[1], state[2] = np.float32(position), np.float32(speed), 0.0
     cost = np.float64(force) * np.float64(force) * 0.1
     return (100.0 if arrived else 0.0) - cost, arrived
 
 
-CONTINUOUS = (
-    *("power", "min_action", "max_action", "min_position", "max_position", "max_speed"),
-    *("goal_position", "goal_velocity"),
-)
-
-
 def describe_continuous(env: gym.Env) -> MountainCarContinuous | None:
     """Return the constants of the car; None for forces that are not float32."""
     inner, acted = env.unwrapped, env.action_space
-    if acted.shape != (1,) or acted.dtype != np.float32 or not plain_numbers(inner, CONTINUOUS):
+    if acted.shape != (1,) or acted.dtype != np.float32 or not plain_numbers(inner, MountainCarContinuous._fields):
         return None
-    return MountainCarContinuous(*(float(getattr(inner, name)) for name in CONTINUOUS))
+    return MountainCarContinuous(*(float(getattr(inner, name)) for name in MountainCarContinuous._fields))
 
 
 register(

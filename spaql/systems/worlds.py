@@ -174,33 +174,20 @@ class CompiledWorld:
 
     compiled = True
 
-    def __init__(
-        self,
-        constants: Any,
-        space: Space,
-        seed: int,
-        raw_first: bool = False,
-        scale: float = 1.0,
-        shift: float = 0.0,
-    ):
-        self.model = Model(constants, space, raw_first, scale, shift)
+    def __init__(self, model: Model, seed: int):
+        self.model = model
         self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
         self._generator = make_generator(seed)
 
     @property
     def system(self) -> System:
         """What the package knows of the system."""
-        return REGISTRY[self.kind]
-
-    @property
-    def kind(self) -> type:
-        """The class of the system's constants, by which the compiler finds its functions."""
-        return type(self.model.constants)
+        return REGISTRY[type(self.model.constants)]
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
         try:
-            return machine_code(function, self.kind)(self.model, *arguments)
+            return machine_code(function, type(self.model.constants))(self.model, *arguments)
         except TypingError as error:
             if (found := UNTYPED.search(str(error))) is None:
                 raise
@@ -247,7 +234,7 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
     check_shapes(system, constants, env)
     scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
     scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
-    return CompiledWorld(constants, space, seed, raw_first, scale, shift)
+    return CompiledWorld(Model(constants, space, raw_first, scale, shift), seed)
 
 
 def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
