@@ -1,11 +1,9 @@
 """One-time warnings, which name the line of the user's own program."""
 
-import contextlib
 import logging
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 FIRST_LOOK = 10  # iterations after which an agent looks at what it sees, and again whenever they have doubled
@@ -13,29 +11,14 @@ CROWDED = 4  # depth of a cell that should not hold nearly all that is seen: 1/1
 MANY = 7  # observations from which on what they cost is said
 
 log = logging.getLogger(__name__)
-_collecting = threading.local()
 
 
-def warn(kind: str, message: str) -> None:
-    """Warn of something at the line that called this package, or keep it for whoever collects warnings."""
-    kept = getattr(_collecting, "kept", None)
-    if kept is not None:
-        kept.setdefault(kind, message)
-        return
+def warn(message: str) -> None:
+    """Warn of something at the line that called this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("spaql."):
         level, frame = level + 1, frame.f_back
     warnings.warn(f"{message} (this is said once)", stacklevel=level)
-
-
-@contextlib.contextmanager
-def collected() -> Iterator[dict[str, str]]:
-    """Keep what this thread would warn of, by kind: many agents of a grid have one thing to say."""
-    _collecting.kept = {}
-    try:
-        yield _collecting.kept
-    finally:
-        del _collecting.kept
 
 
 def say_dimensions(observations: int, one_at_a_time: bool) -> None:
@@ -66,7 +49,6 @@ class Advice:
         if self.unlimited and longest >= horizon:
             self.unlimited = False
             warn(
-                "cut off",
                 f"episodes come to {horizon} steps, the paper's horizon, and end there: the environment declares no "
                 "limit of its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit",
             )
@@ -79,7 +61,6 @@ class Advice:
         self.crowd_told = crowded()
         if self.crowd_told:
             warn(
-                "crowded",
                 "nearly all observations fall into one cell, 1/16 of the range of every variable: to the agent they "
                 "are one state.  Give bounds=[(low, high), ...] where they vary, or other slopes=",
             )
@@ -89,7 +70,6 @@ class Advice:
         if not self.outside_told:
             self.outside_told = True
             warn(
-                "outside",
                 f"observation {observation} is outside the bounds that the environment declares or that were given; "
                 "it is clipped to them, as will be others",
             )

@@ -40,19 +40,11 @@ def check_number(
     """Return a finite number within bounds as a float, or say what is wrong with it."""
     bound = f" above {above:g}" if above > -math.inf else f" of at least {at_least:g}" if at_least > -math.inf else ""
     bound += f" and at most {at_most:g}" if at_most < math.inf else ""
-    if not isinstance(number, numbers.Real) or isinstance(number, bool) or not is_finite(number):
+    if not isinstance(number, numbers.Real) or isinstance(number, bool) or not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number{bound}, not {shown(number)}")
     if number < at_least or number <= above or not number <= at_most:
         raise ValueError(f"{name} must be a number{bound}, not {number!r}")
     return float(number)
-
-
-def is_finite(number: Any) -> bool:
-    """Return whether a number is finite as a float."""
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number beyond all floats
-        return False
 
 
 def check_integer(name: str, number: Any, at_least: int = 1, at_most: int | None = MOST) -> int:
@@ -68,8 +60,6 @@ def check_integer(name: str, number: Any, at_least: int = 1, at_most: int | None
 
 def shown(given: Any) -> str:
     """Return how a message shows what was given: whole, unless it would fill the screen."""
-    if isinstance(given, int) and abs(given) >= 10**40:  # Python refuses to write out the longest ones
-        return f"one of {given.bit_length()} bits"
     text = repr(given)
     return text if len(text) <= 200 else f"{text[:200]}…"
 

@@ -15,7 +15,6 @@ import hashlib
 import importlib.util
 import logging
 import os
-import stat
 import sys
 import sysconfig
 import threading
@@ -31,8 +30,6 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload, register_jitable
 
-from spaql.interrupts import interruptible
-
 log = logging.getLogger(__name__)
 
 # No fast-math anywhere: every operation rounds as IEEE 754 says, so compiled and interpreted runs agree to the last
@@ -41,10 +38,9 @@ OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 CALLED = OPTIONS | {"no_cpython_wrapper": True}
 INLINED = CALLED | {"forceinline": True}
 
-python_or_jit = register_jitable(**INLINED)
-"""Leave a function plain Python for Python, and compile it into the compiled functions that call it."""
+python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
 
-either = inlined = inner = python_or_jit  # former names
+either = inlined = python_or_jit  # former names
 
 PACKAGE = Path(__file__).parent
 FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -121,9 +117,6 @@ def _non_owning(value):
     return lambda value: _view(value)
 
 
-borrowed = non_owning  # the former name
-
-
 def cached_jit(function: Callable) -> Callable:
     """Compile a function that Python calls; its machine code is kept for the next start.
 
@@ -167,20 +160,17 @@ def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
         since = time.perf_counter()
         if subject:
             log.warning("compiling %s: some ten seconds, once", subject)
-        with interruptible():
-            done = compile_now(*arguments)
+        done = compile_now(*arguments)
         if subject:
             log.warning("compiled in %.0f s", time.perf_counter() - since)
         return done
 
     compiled._compiler.compile = compile_aloud
     if folder:
-        with _one_folder:
+        with _one_folder, contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
             try:
                 compiled._cache = Cache(function)
-            except (OSError, RuntimeError) as error:
-                log.warning("machine code cannot be kept in %s (%s): every start compiles", folder, error)
             finally:
                 numba.config.CACHE_DIR = before
     return compiled
@@ -195,16 +185,13 @@ class Cache(FunctionCache):
             return super().load_overload(sig, target_context)
         except Exception as error:  # a damaged file makes its reader raise anything
             log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
-            for file in Path(self.cache_path).glob("*.nb[ic]"):
-                file.unlink(missing_ok=True)
+            self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep machine code, if there is room for it."""
-        try:
+        with contextlib.suppress(OSError):
             super().save_overload(sig, data)
-        except OSError as error:
-            log.warning("machine code cannot be kept in %s (%s): the next start compiles again", self.cache_path, error)
 
 
 @functools.cache
@@ -220,18 +207,12 @@ def _folder(name: str, sources: bytes = b"") -> str:
     for folder in (home / f"{name}-{digest}" for home in homes):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(folder) and os.access(folder, os.W_OK):
+            found = folder.stat()
+            private = os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+            if private and os.access(folder, os.W_OK):
                 return str(folder)
     log.warning("there is no private folder to keep machine code in: every start compiles")
     return ""
-
-
-def _is_private(folder: Path) -> bool:
-    """Return whether a folder is the user's own and no one else may write to it."""
-    if not hasattr(os, "getuid"):  # Windows has no such owners
-        return True
-    found = folder.stat()
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 # Numba looks for changes only in the file of the function that it caches, not in those of the functions that this one

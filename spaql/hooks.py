@@ -1,15 +1,14 @@
-"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, policies on the way."""
+"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, learning curves."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spaql.agent import Agent
-from spaql.checks import check_integer, load
-from spaql.policies.policy import Policy
+from spaql.checks import check_integer, check_number, load
 from spaql.rules import COLUMNS, SPAQL_R, TILE_Q
 
 
@@ -31,7 +30,7 @@ def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], N
 
 
 def keep_best(
-    path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0, by: str = "mean"
+    path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0, worst: float = 1.0
 ) -> Callable[[Agent], None]:
     """Return a callback that evaluates the agent now and then, and keeps the best one so far in a file.
 
@@ -46,9 +45,8 @@ def keep_best(
         Iterations between two evaluations.
     episodes, seed
         Of each evaluation.
-    by
-        Which agent is better: the one with the higher "mean", or, as with "worst 5 %", the one whose worst 5 % of
-        episodes have the higher mean.
+    worst
+        The share of the episodes, the worst ones, whose mean decides; 1 takes them all.
 
     Examples
     --------
@@ -56,12 +54,12 @@ def keep_best(
     >>> SPAQLR.load("best.npz").evaluate(1000, seed=1).mean()  # another seed than `keep_best` has
     """
     every, episodes = check_integer("every", every), check_integer("episodes", episodes)
-    share = check_share(by)
+    check_number("worst", worst, above=0.0, at_most=1.0)
     best: list[float] = []
 
     def score(agent: Agent) -> float:
         returns = np.sort(agent.evaluate(episodes, seed))
-        return float(returns[: max(1, round(share * episodes))].mean())
+        return float(returns[: max(1, round(worst * episodes))].mean())
 
     def before(agent: Agent) -> None:
         """Refuse another run's file before hours of training."""
@@ -84,47 +82,20 @@ def keep_best(
     return keep
 
 
-def check_share(by: str) -> float:
-    """Return which share of the episodes, the worst ones, counts."""
-    if by == "mean":
-        return 1.0
-    try:
-        percent = float(by.removeprefix("worst ").removesuffix("%")) if by.startswith("worst ") else 0.0
-    except ValueError:
-        percent = 0.0
-    if not 0.0 < percent <= 100.0:
-        raise ValueError(f"by must be 'mean' or a share of the episodes like 'worst 5 %', not {by!r}")
-    return percent / 100.0
-
-
 def log_csv(path: str | os.PathLike) -> Callable[[Agent], None]:
-    """Return a callback that appends a line to a CSV file after every iteration: its number, and its history.
-
-    A run that goes on from a checkpoint comes to iterations that the file has already: they are not repeated.
-    """
-    known: dict[str, str] = {}  # the lines of the file, by their iterations
+    """Return a callback that writes the history to a CSV file, a line after every iteration."""
+    written = [0]
 
     def write(agent: Agent) -> None:
-        if not known:
-            known.update(read_log(Path(path)))
-        number = str(len(agent.history))
-        line = ",".join(map(str, (number, *agent.history[-1].tolist())))
-        if number not in known:
-            with Path(path).open("a", newline="", encoding="utf-8") as file:
-                file.write(line + "\n")
-        if known.setdefault(number, line) != line:
-            raise ValueError(f"iteration {number} in {path} is of another run: give another path, or remove that file")
+        goes_on = len(agent.history) == written[0] + 1 > 1
+        lines = [] if goes_on else [",".join(("iteration", *COLUMNS))]
+        for number, row in enumerate(agent.history[written[0] if goes_on else 0 :].tolist(), written[0] * goes_on + 1):
+            lines.append(",".join(map(str, (number, *row))))
+        with Path(path).open("a" if goes_on else "w", newline="", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        written[0] = len(agent.history)
 
     return write
-
-
-def read_log(path: Path) -> dict[str, str]:
-    """Return the lines of a log by their iterations; one that was cut off, or has no head yet, is put right."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]
-    if not whole or whole != lines:
-        path.write_text("".join(whole) or ",".join(("iteration", *COLUMNS)) + "\n", encoding="utf-8", newline="")
-    return {line.partition(",")[0]: line.rstrip() for line in whole}
 
 
 def plot_learning(*agents: Agent, window: int = 10) -> Any:
@@ -146,16 +117,3 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
     axes.set(xlabel="samples", ylabel="return")
     figure.legend(loc="outside upper left", fontsize="small")
     return figure
-
-
-def snapshots(agent: Agent, iterations: Iterable[int], evaluations: int = 20) -> list[tuple[int, Policy]]:
-    """Train an agent that does not depend on time and return its policy after each of these numbers of iterations."""
-    found = []
-    for goal in sorted(set(iterations)):
-        missing = goal - len(agent.history)
-        if missing < 0:
-            raise ValueError(f"the agent has had {len(agent.history)} iterations already, more than {goal}")
-        if missing:
-            agent.learn(missing, evaluations)
-        found.append((goal, agent.policy))
-    return found

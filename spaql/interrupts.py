@@ -5,18 +5,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-_now: list[bool] = []  # one entry for each compilation under way, which Ctrl-C ends at once
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C raise at once, also where it is deferred: compiling takes seconds, and nothing is lost."""
-    _now.append(True)
-    try:
-        yield
-    finally:
-        _now.pop()
-
 
 @contextlib.contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], None]]:
@@ -31,19 +19,13 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
         if come:
             raise KeyboardInterrupt
 
-    def handle(*_: object) -> None:
-        come.append(True)
-        if _now:
-            come.clear()
-            raise KeyboardInterrupt
-
     # Only the main thread is ever interrupted, and only if nobody has switched that off.
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield check
         return
-    before = signal.getsignal(signal.SIGINT)
     try:
-        signal.signal(signal.SIGINT, handle)
+        signal.signal(signal.SIGINT, lambda *_: come.append(True))
         yield check
     finally:
         signal.signal(signal.SIGINT, before)

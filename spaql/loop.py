@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import borrowed, either, entry
+from spaql.compiling import cached_jit, non_owning, python_or_jit
 from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
 from spaql.rules import AQL, RANDOM, SPAQL, Learner
 from spaql.systems import reset, room, step
 from spaql.updates import choose, learn_from
 
 
-@either
+@python_or_jit
 def rollout(world, state, start, p, learner, central, rng, x, action):
     """Play one episode with the greedy policy: Rollout, alg:aux.  Return the sum of rewards and the number of steps.
 
     Its actions are drawn within the best ball, as in the paper, or `central` in it.
     """
-    cells, low, high, axes = borrowed(p.cells), borrowed(p.low), borrowed(p.high), p.axes
-    state, x, action = borrowed(state), borrowed(x), borrowed(action)
+    cells, low, high, axes = non_owning(p.cells), non_owning(p.low), non_owning(p.high), p.axes
+    state, x, action = non_owning(state), non_owning(x), non_owning(action)
     total = 0.0
     reset(world, state, start, x)
     for h in range(learner.limit):
@@ -38,14 +38,15 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     return total, h + 1
 
 
-@either
+@python_or_jit
 def train(world, state, start, p, learner, tau, rng, x, y, action):
     """Play one episode and learn from each of its steps; return the partition and the number of steps.
 
     `x`, `y` and `action` are room for an observation, the next one and an action, in the standard space.
     """
-    balls, low, high, cells, axes = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells), p.axes
-    state, x, y, action = borrowed(state), borrowed(x), borrowed(y), borrowed(action)
+    balls, low, high, cells = non_owning(p.balls), non_owning(p.low), non_owning(p.high), non_owning(p.cells)
+    axes = p.axes
+    state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
     reset(world, state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
@@ -54,7 +55,7 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
         if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
             # Where there was no room for the new balls, the partition stands somewhere else now.
-            balls, low, high, cells = borrowed(p.balls), borrowed(p.low), borrowed(p.high), borrowed(p.cells)
+            balls, low, high, cells = non_owning(p.balls), non_owning(p.low), non_owning(p.high), non_owning(p.cells)
         for i in range(len(axes)):
             x[i] = y[i]
         if over:
@@ -72,7 +73,7 @@ class Run(NamedTuple):
     history: np.ndarray
 
 
-@either
+@python_or_jit
 def advance(world, starts, N, run, rng):
     """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
 
@@ -95,7 +96,7 @@ def advance(world, starts, N, run, rng):
     return trainee, best
 
 
-@either
+@python_or_jit
 def rollouts(world, starts, p, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of a rollout from each row of `starts`."""
     state, x, action = room(world), np.empty(len(p.axes)), np.empty(p.low.shape[1])
@@ -103,7 +104,7 @@ def rollouts(world, starts, p, learner, central, rng, rewards, steps):
         rewards[i], steps[i] = rollout(world, state, starts[i], p, learner, central, rng, x, action)
 
 
-@entry
+@cached_jit
 def conclude(trainee, best, learner, N, statuses, history):
     """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
     status = statuses[0]
@@ -150,7 +151,7 @@ def conclude(trainee, best, learner, N, statuses, history):
     return trainee, best
 
 
-@entry
+@cached_jit
 def act(p, roots, points, space, central, rng, actions):
     """Write the greedy policy's action at each of many points of the standard space."""
     for i in range(len(points)):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.compiling import either, entry, inlined, inner, lengthened, records
+from spaql.compiling import cached_jit, lengthened, python_or_jit, records
 
 # No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is not a
 # negative index, which would count from an array's end.  That saves up to a tenth of a rollout's time.
@@ -77,7 +77,7 @@ def new_partition(roots: int, dimensions: int, low: ArrayLike, high: ArrayLike, 
     return Partition(balls, lows, highs, cells, np.array([roots, roots, roots, 0]), tuple(range(dimensions)))
 
 
-@either
+@python_or_jit
 def copy(p):
     """Return a copy that shares nothing with the original, without its spare room."""
     balls, cells = p.counts[BALLS], p.counts[CELLS]
@@ -91,13 +91,13 @@ def copy(p):
     )
 
 
-@inlined
+@python_or_jit
 def digits(coordinate):
     """The binary digits of a coordinate, of which the first says in which half of [-1, 1] it is."""
     return min(int(math.floor(coordinate * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
 
 
-@inlined
+@python_or_jit
 def locate(cells, axes, root, x):
     """The leaf cell that holds the state `x`.
 
@@ -116,7 +116,7 @@ def locate(cells, axes, root, x):
     return cell
 
 
-@entry
+@cached_jit
 def best_ball(cells, axes, root, x):
     """The ball argmax Q(B) over RELEVANT(x): the selection rule."""
     return cells[locate(cells, axes, root, x)].best
@@ -126,7 +126,7 @@ def best_ball(cells, axes, root, x):
 # count from the end.  A rollout waits for its action at every step, so each of the two saves some per cent of its time.
 
 
-@either
+@python_or_jit
 def draw_action(lows, highs, ball, space, rng, action):
     """Draw an action uniformly within a ball."""
     row = np.uintp(ball)
@@ -140,7 +140,7 @@ def draw_action(lows, highs, ball, space, rng, action):
             action[i] = low
 
 
-@either
+@python_or_jit
 def central_action(lows, highs, ball, space, action):
     """The action in the middle of a ball."""
     row = np.uintp(ball)
@@ -154,7 +154,7 @@ def central_action(lows, highs, ball, space, action):
 # step calls many times, are handed the arrays.
 
 
-@inlined
+@python_or_jit
 def winner(balls, ball, other):
     """The winner of the argmax among two balls, either of which may be NONE."""
     if ball == NONE:
@@ -167,7 +167,7 @@ def winner(balls, ball, other):
     return ball
 
 
-@inner
+@python_or_jit
 def project(balls, cells, halves, cell, changed):
     """Find the best ball of a cell again, on which the ball `changed` hangs or hung, and of the cells below it."""
     own = NONE
@@ -181,7 +181,7 @@ def project(balls, cells, halves, cell, changed):
     project_below(balls, cells, halves, cell, changed)
 
 
-@inner
+@python_or_jit
 def project_below(balls, cells, halves, top, changed):
     """Find the best balls of the cells below the cell `top` again, where the ball `changed` can make a difference."""
     cell = cells[top].children
@@ -195,7 +195,7 @@ def project_below(balls, cells, halves, top, changed):
             cell = next_cell(cells, halves, top, cell)
 
 
-@inner
+@python_or_jit
 def next_cell(cells, halves, top, cell):
     """The cell below `top` that a walk through the tree comes to after everything below `cell`, or NONE at its end."""
     while cell != top:
@@ -206,7 +206,7 @@ def next_cell(cells, halves, top, cell):
     return NONE
 
 
-@entry
+@cached_jit
 def update(balls, cells, halves, ball, q):
     """Set a ball's estimate, and with it the best balls of the cells below."""
     cell = balls[ball].cell
@@ -254,7 +254,7 @@ def is_crowded(p: Partition, depth: int) -> bool:
     return max(crowds.values(), default=0.0) > 0.99 * sum(visits for _, visits in cells)
 
 
-@entry
+@cached_jit
 def split(p, ball, discrete, random_ranks, rng):
     """Cover a ball with balls of half its radius, which inherit its estimate and its visits; return the partition.
 
@@ -289,7 +289,7 @@ def split(p, ball, discrete, random_ranks, rng):
     return p
 
 
-@inner
+@python_or_jit
 def make_room(p, balls, cells):
     """Return a partition with room for more balls and cells."""
     if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
@@ -305,7 +305,7 @@ def make_room(p, balls, cells):
     )
 
 
-@inner
+@python_or_jit
 def unlink(balls, cells, ball):
     """Take a ball off its cell: its domain is empty from now on."""
     cell, after = balls[ball].cell, balls[ball].next
@@ -318,7 +318,7 @@ def unlink(balls, cells, ball):
     balls[before].next = after
 
 
-@inner
+@python_or_jit
 def add_cells(cells, parent, first, halves):
     """Give a leaf cell its 2^d halves, in a row from `first`."""
     cells[parent].children = first
@@ -329,7 +329,7 @@ def add_cells(cells, parent, first, halves):
         cells[cell].depth = cells[parent].depth + 1
 
 
-@inner
+@python_or_jit
 def add_ball(balls, cells, new, parent, cell):
     """Hang a new ball with the estimate and the visits of the ball `parent` on a cell."""
     balls[new].q, balls[new].visits, balls[new].rank = balls[parent].q, balls[parent].visits, balls[parent].rank
@@ -338,7 +338,7 @@ def add_ball(balls, cells, new, parent, cell):
     cells[cell].first = new
 
 
-@inner
+@python_or_jit
 def take_part(lows, highs, new, parent, part, parts, discrete):
     """Give a new ball its part of the actions of the ball `parent`.
 

@@ -32,7 +32,7 @@ from numba.extending import overload_method
 from spaql.advice import CROWDED
 from spaql.agent import MOST_ACTIONS, Agent
 from spaql.checks import check_integer, check_number
-from spaql.compiling import INLINED, borrowed, either, entry, inlined
+from spaql.compiling import INLINED, cached_jit, non_owning, python_or_jit
 from spaql.files import check_array
 from spaql.parameters import no_parameter
 from spaql.spaces import check_circles, pairs_of
@@ -178,13 +178,20 @@ class Run(NamedTuple):
     history: np.ndarray
 
 
-@inlined
+@python_or_jit
 def share_of_random(how, taken):
     """ε_t = max(ε, exp(-t / decay)), the share of random actions after t samples."""
     return max(how.epsilon, math.exp(-taken / how.decay))
 
 
-@entry
+@python_or_jit
+def copy_row(array, row, into):
+    """Write a row of an array, number by number: an assignment of whole rows compiles for three seconds."""
+    for i in range(len(into)):
+        into[i] = array[row, i]
+
+
+@cached_jit
 def decide(what, memory, how, rng):
     """Return the place of the action to take in the newest state of the memory."""
     at = memory.taken[0] % len(memory.reward)
@@ -194,7 +201,7 @@ def decide(what, memory, how, rng):
     return int(what.greedy(memory.x, memory.codes_x, at)[0])
 
 
-@entry
+@cached_jit
 def keep(what, memory, a, reward, end):
     """Complete the newest transition, whose states stand in the memory, and begin the next one where it ended."""
     size = len(memory.reward)
@@ -206,10 +213,10 @@ def keep(what, memory, a, reward, end):
     what.visit(memory.x, memory.codes_x, at)
 
 
-@entry
+@cached_jit
 def learn(what, memory, how, rng):
     """Learn from the newest transition, and from some drawn from the memory, each as likely as the others."""
-    what, memory = borrowed(what), borrowed(memory)
+    what, memory = non_owning(what), non_owning(memory)
     size, taken = len(memory.reward), memory.taken[0]
     newest, kept = (taken - 1) % size, min(taken, size)
     lowest, highest = how.reach * memory.extremes[0], how.reach * memory.extremes[1]
@@ -230,7 +237,7 @@ def learn(what, memory, how, rng):
         what.learn(memory.x, memory.codes_x, at, memory.action[at], target)
 
 
-@either
+@python_or_jit
 def train(world, state, start, run, rng, action):
     """Play one episode, and learn after each of its steps; return the sum of rewards and the number of steps."""
     what, memory, how = run.what, run.memory, run.how
@@ -242,7 +249,7 @@ def train(world, state, start, run, rng, action):
     while end == GOES_ON:
         at = memory.taken[0] % size
         a = decide(what, memory, how, rng)
-        action[:] = what.actions[a]
+        copy_row(what.actions, a, action)
         reward, over = step(world, state, action, memory.y[at])
         total += reward
         h += 1
@@ -253,18 +260,18 @@ def train(world, state, start, run, rng, action):
         keep(what, memory, a, reward, end)
         learn(what, memory, how, rng)
         if end == GOES_ON:
-            memory.x[memory.taken[0] % size] = memory.y[at]
+            copy_row(memory.y, at, memory.x[memory.taken[0] % size])
     return total, h
 
 
-@entry
+@cached_jit
 def best_action(what, x, codes):
     """Return the place of the best action in the first of some states."""
     what.place(x, codes, 0)
     return int(what.greedy(x, codes, 0)[0])
 
 
-@either
+@python_or_jit
 def follow(world, state, start, what, limit, x, codes, action):
     """Play one episode with the greedy policy; return the sum of rewards and the number of steps."""
     total = 0.0
@@ -272,7 +279,7 @@ def follow(world, state, start, what, limit, x, codes, action):
     over = False
     reset(world, state, start, x[0])
     while h < limit and not over:
-        action[:] = what.actions[best_action(what, x, codes)]
+        copy_row(what.actions, best_action(what, x, codes), action)
         reward, ended = step(world, state, action, x[0])
         total += reward
         h += 1
@@ -280,7 +287,7 @@ def follow(world, state, start, what, limit, x, codes, action):
     return total, h
 
 
-@either
+@python_or_jit
 def advance(world, starts, N, run, rng):
     """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
 
@@ -305,7 +312,7 @@ def advance(world, starts, N, run, rng):
             write_row(what.arms(), max(1, N), status, run.history)
 
 
-@entry
+@cached_jit
 def write_row(arms, episodes, statuses, history):
     """End an iteration: write what it gave to the history."""
     status = statuses[0]
@@ -321,7 +328,7 @@ def write_row(arms, episodes, statuses, history):
     status.total = 0.0
 
 
-@either
+@python_or_jit
 def follow_all(world, starts, what, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
     state, action = room(world), np.empty(what.actions.shape[1])
@@ -330,15 +337,15 @@ def follow_all(world, starts, what, learner, central, rng, rewards, steps):
         rewards[i], steps[i] = follow(world, state, starts[i], what, learner.limit, x, codes, action)
 
 
-@entry
+@cached_jit
 def act(what, points, actions):
     """Write the best action at each of many points of the standard space."""
     codes = np.empty((1, what.width), np.int32)
     for i in range(len(points)):
-        actions[i] = what.actions[best_action(what, points[i : i + 1], codes)]
+        copy_row(what.actions, best_action(what, points[i : i + 1], codes), actions[i])
 
 
-@entry
+@cached_jit
 def place_all(what, memory, kept):
     """Write the numbers of all states in the memory, after it has been read from a file."""
     for i in range(kept):

@@ -77,6 +77,7 @@ def standardise(space, observation, x):
         x[i] = scaled(space, i, x[i])
 
 
+LARGEST = np.finfo(float).max / 4  # bounds further apart are as good as none
 CIRCLE = 0.01  # how far cosine and sine may be from the unit circle: some environments round them
 
 MAX_DIMENSIONS = 16  # more would need more samples than anyone has; a ball would split into 2^dimensions
@@ -103,12 +104,11 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
         actions = 0
     elif isinstance(acted, spaces.Box) and np.issubdtype(acted.dtype, np.floating):
         low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
-        if not np.all(np.isfinite(low) & np.isfinite(high)):
+        if not np.all(np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 < LARGEST)):
             raise ValueError(
                 f"a Box of actions needs finite bounds, not {acted}; "
                 "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
             )
-        check_width("actions", low, high)
         action_centre, action_half = (high + low) / 2, (high - low) / 2
         actions = 0
     else:
@@ -117,17 +117,18 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
             "gymnasium.wrappers.TransformAction can turn one into the other"
         )
     low, high = (np.asarray(bound, float).ravel() for bound in (observed.low, observed.high))
-    low, high = with_bounds(low, high, bounds)
+    low, high = low.copy(), high.copy()
+    for i, pair in enumerate(check_bounds(bounds, low.size) if bounds is not None else ()):
+        low[i], high[i] = pair or (low[i], high[i])
     dimensions = low.size + (0 if actions else action_half.size)
     if dimensions > MAX_DIMENSIONS or low.size == 0:
         raise ValueError(
             f"observation {observed.shape} and action together have {dimensions} dimensions: expected 1 to "
             f"{MAX_DIMENSIONS}, more than which no partition covers (images and long vectors need features first)"
         )
-    bounded = np.isfinite(low) & np.isfinite(high)
+    bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(high / 2 - low / 2) < LARGEST)
     if np.any(high[bounded] <= low[bounded]):
         raise ValueError(f"observation bounds must have low < high, not {low} and {high}")
-    check_width("observations", low[bounded], high[bounded])
     centre, half = np.zeros(low.size), np.full(low.size, math.inf)
     centre[bounded] = (high[bounded] + low[bounded]) / 2
     half[bounded] = (high[bounded] - low[bounded]) / 2
@@ -150,16 +151,14 @@ def check_angles(angles: Any, count: int) -> list[list[int]]:
 
     Whether they are a circle is seen when the agent learns.
     """
-    way_out = "give pairs of places in the observation, cosine first, as angles=[(0, 1)], or angles=[] for none"
     try:
         pairs = [[operator.index(place) for place in pair] for pair in angles]
     except TypeError:
-        raise ValueError(f"angles must be pairs of whole numbers, not {angles!r}: {way_out}") from None
-    places = [place for pair in pairs for place in pair]
-    if any(len(pair) != 2 for pair in pairs) or not all(0 <= place < count for place in places):
-        raise ValueError(f"angles must be pairs of places from 0 to {count - 1}, not {angles!r}: {way_out}")
-    if len(set(places)) < len(places):
-        raise ValueError(f"angles must name each observation once, not {angles!r}: {way_out}")
+        pairs = [[]]
+    places = {place for pair in pairs for place in pair}
+    if any(len(pair) != 2 for pair in pairs) or len(places) < 2 * len(pairs) or not places <= set(range(count)):
+        raise ValueError(f"angles must be pairs of different places from 0 to {count - 1}, cosine first, as [(0, 1)], "
+                         f"or [] for none, not {angles!r}")  # fmt: skip
     return pairs
 
 
@@ -173,46 +172,22 @@ def check_circles(angles: list[list[int]], observation: Any) -> None:
     for cosine, sine in angles:
         radius = math.hypot(observation[cosine], observation[sine])
         if not abs(radius - 1.0) < CIRCLE:
-            raise ValueError(
-                f"angles names {cosine} and {sine}, whose squares should add up to 1 as those of cosine and sine do, "
-                f"and an observation has {observation[cosine]:g} and {observation[sine]:g} there: give angles=[...] "
-                "with other places, cosine first, or angles=[] for none"
-            )
-
-
-def check_width(what: str, low: FLOATS, high: FLOATS) -> None:
-    """Raise an error if bounds are so far apart that no floating-point number says how far."""
-    if np.any(high / 2 - low / 2 > np.finfo(float).max / 4):
-        raise ValueError(
-            f"bounds of {what} are too far apart for floating-point numbers, {low} and {high}: declare unbounded "
-            "observations by infinity, and give bounds= or a narrower Box for bounded ones"
-        )
-
-
-def with_bounds(low: FLOATS, high: FLOATS, bounds: Any) -> tuple[FLOATS, FLOATS]:
-    """Return the bounds of the observations with those that are given in the place of the environment's."""
-    low, high = low.copy(), high.copy()
-    for i, pair in enumerate(check_bounds(bounds, low.size) if bounds is not None else ()):
-        if pair is not None:
-            low[i], high[i] = pair
-    return low, high
+            raise ValueError(f"angles names {cosine} and {sine}, where an observation has {observation[cosine]:g} and "
+                             f"{observation[sine]:g}, no cosine and sine: give other places, or angles=[] for none"
+                             )  # fmt: skip
 
 
 def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
     """Return a pair of bounds or None for each of so many observations, or say what is wrong with those given."""
-    given = list(bounds) if isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str) else []
+    given = list(bounds) if isinstance(bounds, Sequence | np.ndarray) else []
     if len(given) == 2 and all(isinstance(end, numbers.Real) for end in given):
         given = [given] * count
-    if len(given) != count:
-        raise ValueError(f"bounds must be one pair (low, high), or a pair or None for each of {count} observations, "
-                         f"not {bounds!r}")  # fmt: skip
-    checked: list[list[float] | None] = []
-    for i, pair in enumerate(given):
-        ends = None if pair is None else np.asarray(pair, float).ravel().tolist()
-        if ends is not None and (len(ends) != 2 or not np.isfinite(ends).all() or ends[0] >= ends[1]):
-            raise ValueError(f"bounds of observation {i} must be two finite numbers, low < high, not {pair!r}")
-        checked.append(ends)
-    return checked
+    pairs = [pair for pair in given if pair is not None]
+    sound = all(np.shape(pair) == (2,) and np.isfinite(pair).all() and pair[0] < pair[1] for pair in pairs)
+    if len(given) != count or not sound:
+        raise ValueError(f"bounds must be one pair of finite numbers, low < high, or a pair or None for each of "
+                         f"{count} observations, not {bounds!r}")  # fmt: skip
+    return [None if pair is None else [float(end) for end in pair] for pair in given]
 
 
 def to_box(box: spaces.Box | spaces.MultiDiscrete, space: Space, action: FLOATS) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 
 from spaql import rules
 from spaql.checks import check_integer
-from spaql.compiling import entry, inlined
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
 from spaql.parameters import Shared
 from spaql.partition import NONE
@@ -206,7 +206,7 @@ def one_cell(dimensions: int, actions: np.ndarray, q: float, alpha: float, visit
     return CellTree(child, zeros[0], np.zeros(1), estimates, zeros[1], *counts, nothing, actions, alpha, visits)
 
 
-@inlined
+@python_or_jit
 def leaf_below(child, axis, border, node, states, row):
     """The leaf that holds a state, looked for below a node that holds it."""
     below = child[node]
@@ -216,14 +216,14 @@ def leaf_below(child, axis, border, node, states, row):
     return node
 
 
-@inlined
+@python_or_jit
 def cell_of(child, axis, border, states, codes, row):
     """The cell that holds a state, looked for where it was last."""
     codes[row, 0] = leaf_below(child, axis, border, codes[row, 0], states, row)
     return codes[row, 0]
 
 
-@inlined
+@python_or_jit
 def first_best(q, cell):
     """The best action of a cell, the first of equals."""
     best = 0
@@ -233,7 +233,7 @@ def first_best(q, cell):
     return best
 
 
-@entry
+@cached_jit
 def box_around(tree, states, row):
     """Corners of the cell that holds a state, as far as states were seen."""
     box = tree.seen.copy()
@@ -246,7 +246,7 @@ def box_around(tree, states, row):
     return box
 
 
-@entry
+@cached_jit
 def halve(tree, cell, states, row):
     """Halve the cell that holds a state, across the axis along which it is widest; a point stays whole.
 

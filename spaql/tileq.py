@@ -27,7 +27,7 @@ import numpy as np
 
 from spaql import rules
 from spaql.checks import check_integer
-from spaql.compiling import entry, inlined
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
 from spaql.parameters import Shared
 from spaql.replay import ReplayAgent
@@ -147,7 +147,7 @@ def count_of(tiles: Tiles) -> int:
     return tiles.tilings * (tiles.bins + 1) ** len(tiles.places)
 
 
-@inlined
+@python_or_jit
 def active(tiles, x, found, row):
     """Write the number of the tile that holds `x`, of each tiling, to a row of `found`."""
     for tiling in range(tiles.tilings):
@@ -163,7 +163,7 @@ def active(tiles, x, found, row):
         found[row, tiling] = number
 
 
-@inlined
+@python_or_jit
 def sum_of(weights, found, row, column):
     """The sum of one column of the weights, over the tiles in a row of `found`."""
     total = 0.0
@@ -242,7 +242,7 @@ class TileWeights(NamedTuple):
         return self._replace(weights=weights)
 
 
-@entry
+@cached_jit
 def fill_values(what, points, found):
     """Write Q of each action at each of many points."""
     codes = np.empty((1, what.width), np.int32)

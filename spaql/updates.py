@@ -5,24 +5,24 @@ Names in the docstrings are the labels of the paper's source: eqn:qval_update, a
 
 import math
 
-from spaql.compiling import entry, inner
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.partition import NONE, best_ball, locate, update
 from spaql.rules import AQL, RANDOM, SPAQL_TS
 
 
-@inner
+@python_or_jit
 def learning_rate(H, v):
     """α_v = (H + 1) / (H + v), eqn:learning_rate."""
     return (H + 1.0) / (H + v)
 
 
-@inner
+@python_or_jit
 def bonus(xi, v):
     """b_ξ(v) = ξ / √v, eqn:conf_radius_practical."""
     return xi / math.sqrt(v)
 
 
-@inner
+@python_or_jit
 def distance(x, reference, euclidean):
     """D(x, x_ref), the infinity norm in the standard space (metric_pendulum); Euclidean in the released program."""
     largest = total = 0.0
@@ -33,7 +33,7 @@ def distance(x, reference, euclidean):
     return math.sqrt(total) if euclidean else largest
 
 
-@inner
+@python_or_jit
 def value(balls, cells, axes, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
@@ -53,7 +53,7 @@ def value(balls, cells, axes, learner, h, x, y):
     return v
 
 
-@inner
+@python_or_jit
 def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
     """Draw a ball of RELEVANT(x) with probability proportional to exp(Q / (Q_max τ)): Boltzmann Sample, alg:aux.
 
@@ -88,7 +88,7 @@ def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
     return chosen
 
 
-@inner
+@python_or_jit
 def lowest_estimate(balls, cells, leaf):
     """The least Q of the balls relevant to a leaf cell."""
     lowest = math.inf
@@ -102,7 +102,7 @@ def lowest_estimate(balls, cells, leaf):
     return lowest
 
 
-@entry
+@cached_jit
 def choose(balls, cells, axes, learner, h, x, tau, rng):
     """The ball to learn from: argmax Q(B) for AQL (aql_alg), a Boltzmann sample for SPAQL (spaql_alg)."""
     if learner.algorithm == RANDOM:
@@ -112,7 +112,7 @@ def choose(balls, cells, axes, learner, h, x, tau, rng):
     return boltzmann_sample(balls, cells, axes, x, tau, learner.absolute, rng)
 
 
-@entry
+@cached_jit
 def learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
     """Learn from one step: count the visit, update Q (eqn:qval_update).  Return whether the ball must split."""
     visits = balls[ball].visits + 1

@@ -4,13 +4,11 @@ The files of this folder that are named after a system register it; users regist
 """
 # ruff: noqa: F401  (`__all__` is what users write with)
 
-from spaql.systems import acrobot, ambulance, cartpole, mountain_car, mountain_car_continuous, oil, pendulum, two_step
+from spaql.systems import acrobot, cartpole, mountain_car, pendulum
 from spaql.systems.environments import (
     ScaleReward,
     angles_of,
-    environment_key,
     episode_limit,
-    factory_called,
     horizon_of,
     make_env,
     make_generator,
@@ -27,7 +25,6 @@ from spaql.systems.registry import (
     system_called,
     system_of,
     title,
-    without_goal,
 )
 from spaql.systems.twins import check_twin
 from spaql.systems.worlds import (
@@ -46,4 +43,4 @@ from spaql.systems.worlds import (
     step,
 )
 
-__all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "environment_key", "register"]
+__all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "register"]

@@ -171,7 +171,7 @@ SPEEDS = (
     Variable("theta_2_dot", "θ̇₂", "rad/s", (-9 * math.pi, 9 * math.pi), r"$\dot\theta_2$"),
 )
 
-SYSTEM = register(
+register(
     System(
         name="Acrobot",
         originals=(AcrobotEnv,),
@@ -195,7 +195,6 @@ SYSTEM = register(
         choices=lambda env: tuple(float(torque) for torque in env.unwrapped.AVAIL_TORQUE),
         titles={"Acrobot-v1": "Acrobot"},
         returns={"Acrobot-v1": (-500.0, 0.0)},
-        without_goal={"Acrobot-v1": -500.0},
         reference=(-1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         angles={f"theta_{i}": (f"cos_theta_{i}", f"sin_theta_{i}") for i in (1, 2)},
         telling=(0, 2),

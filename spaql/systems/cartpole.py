@@ -96,7 +96,7 @@ STATE = (
     Variable("theta_dot", "θ̇", "rad/s", (-3.0, 3.0), r"$\dot\theta$"),
 )
 
-SYSTEM = register(
+register(
     System(
         name="CartPole",
         originals=(CartPoleEnv,),

@@ -1,18 +1,13 @@
 """Environments: made from an id, looked into through their wrappers, and mapped to the standard space."""
 
-import hashlib
-import importlib
-import numbers
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer, check_number
-from spaql.compiling import module_sources
 from spaql.spaces import Space, make_space
 from spaql.systems.registry import system_of
 
@@ -40,8 +35,6 @@ class ScaleReward(gym.RewardWrapper):
 def make_env(env: str | gym.Env) -> gym.Env:
     """Return the environment, made if only its id is given."""
     if isinstance(env, str):
-        if (factory := factory_called(env)) is not None:
-            return make_env(factory())
         with warnings.catch_warnings():
             # Gymnasium advises against CartPole-v0, which is the paper's.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -53,54 +46,6 @@ def make_env(env: str | gym.Env) -> gym.Env:
         if cure := STATEFUL.get(type(wrapper)):
             raise ValueError(f"{type(wrapper).__name__} keeps statistics that each episode changes: {cure}")
     return env
-
-
-def environment_key(env: str | gym.Env | Callable[[], gym.Env]) -> str:
-    """Return a digest of what an environment is: its classes, the sources that they reach, and its constants.
-
-    Stored results of an environment of a user's own are the same only while this is.  `env` is an id, a function that
-    makes an environment, or one that was not stepped yet.
-
-    Raises
-    ------
-    ValueError
-        If a class was typed into an interpreter, so that nobody can tell whether it has changed.
-    """
-    env = make_env(env() if callable(env) else env)
-    found, system = hashlib.sha256(), system_of(env)
-    for layer in (*wrappers_of(env), env.unwrapped):
-        kind = type(layer)
-        if getattr(sys.modules.get(kind.__module__), "__file__", None) is None:
-            raise ValueError(f"{kind.__name__} stands in no file, so its results cannot be stored: put it in a module")
-        found.update(f"{kind.__module__}.{kind.__qualname__} {constants_of(layer)}".encode())
-        found.update(module_sources(kind.__module__))
-    if system is not None:
-        found.update(module_sources(system.constants.__module__))
-    return found.hexdigest()
-
-
-def constants_of(layer: gym.Env) -> str:
-    """Return the attributes of an environment or a wrapper that are plain data, as text."""
-
-    def text(value: Any) -> str:
-        if isinstance(value, np.ndarray):
-            return text(value.tolist())
-        if isinstance(value, dict):
-            return text(list(value.items()))
-        if isinstance(value, list | tuple):
-            return f"[{', '.join(map(text, value))}]"
-        plain = value is None or isinstance(value, numbers.Number | str | bytes | np.generic | gym.Space)
-        return repr(value) if plain else type(value).__name__  # whose other text may be an address
-
-    return text(vars(layer))
-
-
-def factory_called(name: str) -> Callable[[], gym.Env] | None:
-    """Return the function that a name like "module:function" means, or None where it is the id of an environment."""
-    module, colon, function = name.partition(":")
-    if not colon or not function.isidentifier():  # ids end in a version, which no identifier does
-        return None
-    return getattr(importlib.import_module(module), function, None)
 
 
 def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None, angles: Any = ()) -> Space:

@@ -9,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from spaql.systems.arithmetic import principal, square, square32
-from spaql.systems.environments import plain_numbers
+from spaql.systems.environments import plain_numbers, wrappers_of
 from spaql.systems.registry import System, Variable, register
 
 REWARD_SCALE = math.pi**2 + 6.404  # c of the scaled reward (r + c) / c
@@ -180,11 +180,7 @@ for _id, _kwargs in IDS.items():
 
 def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
     """Return whether an environment has a wrapper of some kind around it."""
-    while isinstance(env, gym.Wrapper):
-        if type(env) is kind:
-            return True
-        env = env.env
-    return False
+    return any(type(wrapper) is kind for wrapper in wrappers_of(env))
 
 
 ATTRIBUTES = ("g", "m", "l", "dt", "max_speed", "max_torque")

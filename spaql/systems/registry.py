@@ -64,8 +64,6 @@ class System:
         What the system's environments are called in the book, by id.
     returns
         The least and the greatest return that an episode of an environment can have, by id, where they are known.
-    without_goal
-        The most that an episode can earn without coming to the goal, by id, where there is a goal.
     wrappers
         Wrappers of the system's own that `describe` understands.
     slopes
@@ -95,7 +93,6 @@ class System:
     choices: Callable[[gym.Env], tuple[float, ...]] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     returns: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    without_goal: Mapping[str, float] = field(default_factory=dict)
     wrappers: tuple[type[gym.Wrapper], ...] = ()
     slopes: tuple[float, ...] | None = None
     reference: tuple[float, ...] | None = None
@@ -141,9 +138,6 @@ def check_description(system: System) -> None:
         names = [variable.name for variable in variables]
         if len(set(names)) < len(names):
             raise ValueError(f"the variables of {system.name} need names of their own; {what} has {', '.join(names)}")
-    for what, ids in (("returns", system.returns), ("without_goal", system.without_goal)):
-        if untitled := sorted(set(ids) - set(system.titles)):
-            raise ValueError(f"{what} of {system.name} names {', '.join(untitled)}, for which titles has no title")
     for what, numbers in (("reference", system.reference), ("slopes", system.slopes)):
         if numbers is not None and len(numbers) != len(system.observed):
             raise ValueError(
@@ -175,12 +169,6 @@ def possible_returns(env_id: str) -> tuple[float, float]:
     """Return the least and the greatest return of an environment's episodes, as far as its system knows them."""
     system = system_called(env_id)
     return (-math.inf, math.inf) if system is None else system.returns.get(env_id, (-math.inf, math.inf))
-
-
-def without_goal(env_id: str) -> float:
-    """Return the most that an episode can earn without coming to the goal; minus infinity where there is no goal."""
-    system = system_called(env_id)
-    return -math.inf if system is None else system.without_goal.get(env_id, -math.inf)
 
 
 def solved_at(env_id: str) -> float | None:

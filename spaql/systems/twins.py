@@ -29,8 +29,6 @@ def trace(world, starts, lengths, actions, observations, rewards, ends):
 def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: float = 1.0) -> int:
     """Play episodes with random actions in an environment and in its compiled twin; return how many they were.
 
-    Of `choices` only number and order are checked: no motion tells their unit, nor where their zero is.
-
     Parameters
     ----------
     env
@@ -59,7 +57,6 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     if world is None:
         raise ValueError(f"{env} has no compiled twin: no system is registered for it, or none that covers this one")
     check_step(world)
-    check_order(world, env)
     rng = np.random.default_rng(seed)
     if space.actions:
         actions = rng.integers(space.actions, size=(steps, 1)).astype(float)
@@ -96,40 +93,13 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
 
 
 def check_step(world: CompiledWorld) -> None:
-    """Raise an error if a step does not return what the compiled loops take of it.
-
-    `check_shapes` does not ask for it at every start, because a step in Python compiles each function that it calls.
-    """
+    """Raise an error if a step does not return what the compiled loops take of it."""
     constants, space, state = world.model.constants, world.model.space, world.model.room()
     begin(constants, world.draw(np.random.default_rng(0), 1)[0], state)
     returned = move(constants, state, np.array(space.action_centre))
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ValueError(f"step of {world.system.name} must return the reward and whether the episode ends, not "
                          f"{returned!r}")  # fmt: skip
-
-
-def check_order(world: CompiledWorld, env: gym.Env) -> None:
-    """Raise an error if the discrete actions move the system in another order than that of their `choices`."""
-    told = world.system.choices
-    if told is None or not world.model.space.actions:
-        return
-    choices, state = np.array(told(env), float), world.model.room()
-    ends = []
-    for start in world.draw(np.random.default_rng(0), 20):
-        for action in range(len(choices)):
-            begin(world.model.constants, start, state)
-            move(world.model.constants, state, np.array([float(action)]))
-            ends.append(state.copy())
-    after = np.reshape(ends, (20, len(choices), -1))
-    moved = after[:, np.argsort(choices)]
-    steps = np.diff(moved, axis=1)
-    follows = np.all(steps >= 0, axis=(0, 1)) | np.all(steps <= 0, axis=(0, 1))
-    orders = np.argsort(after, axis=1)
-    distinct = np.all(np.diff(np.sort(after, axis=1), axis=1) > 0, axis=(0, 1))
-    permuted = distinct & np.all(orders == orders[:1], axis=(0, 1)) & ~follows
-    if permuted.any() and not (follows & np.any(steps != 0, axis=(0, 1))).any():
-        raise ValueError(f"choices of {world.system.name} are {tuple(choices.tolist())}, but its actions move the "
-                         "state in another order: give the value of each action, action 0 first")  # fmt: skip
 
 
 def play_environment(env: gym.Env, actions: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:

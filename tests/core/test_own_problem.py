@@ -2,11 +2,8 @@
 
 import csv
 import logging
-import pickle
-import sys
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 
 import gymnasium as gym
 import numpy as np
@@ -17,7 +14,7 @@ from spaql import SPAQL, Random, systems
 from spaql.hooks import checkpoint, keep_best, log_csv, plot_learning
 from spaql.policies import export_c
 from spaql.policies.tree import variables_of
-from spaql.systems import ScaleReward, environment_key, make_env
+from spaql.systems import ScaleReward, make_env
 from tests.conftest import Opaque, same_sines
 
 
@@ -183,36 +180,13 @@ def test_the_best_agent_evaluated_again_is_the_same_compiled_and_interpreted_and
     assert np.array_equal(SPAQL.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history, loaded.history)
 
 
-def test_the_best_of_few_rollouts_is_luck_and_evaluating_it_again_shows_it():
-    def claimed_and_fresh(**options):
-        agents = [SPAQL("CartPole-v0", xi=20, seed=seed).learn(200, 2, **options) for seed in range(6)]
-        return [(agent.history.rewards[-1], agent.evaluate(500, seed=9).mean()) for agent in agents]
-
-    def excess(pairs):
-        return np.mean([claimed - fresh for claimed, fresh in pairs])
-
-    lucky, sober = claimed_and_fresh(), claimed_and_fresh(reevaluations=2)
-    assert excess(lucky) > 20
-    assert abs(excess(sober)) < excess(lucky) / 2
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Observations
 
 
-@pytest.mark.parametrize(
-    ("bounds", "says"),
-    [
-        ([(0, 1), (0, 1)], r"a pair or None for each of 1 observations"),
-        ("wide", "a pair or None for each"),
-        (3.0, "a pair or None for each"),
-        ([(1, 0)], "bounds of observation 0 must be two finite numbers, low < high"),
-        ([(0, np.inf)], "two finite numbers"),
-        ([(0, 1, 2)], "two finite numbers"),
-    ],
-)
-def test_bad_bounds_are_refused(bounds, says):
-    with pytest.raises(ValueError, match=says):
+@pytest.mark.parametrize("bounds", [[(0, 1), (0, 1)], "w", [(1, 0)], [(0, np.inf)], [(0, 1, 2)]])
+def test_bad_bounds_are_refused(bounds):
+    with pytest.raises(ValueError, match="a pair or None for each of 1 observations"):
         SPAQL(limited(), xi=1, bounds=bounds)
 
 
@@ -276,15 +250,6 @@ def test_two_agents_at_once_in_one_environment_are_refused():
     assert len(other.learn(1, 1).history) == 1
 
 
-def test_interpreted_agents_pickle_and_learn_in_other_processes():
-    agent = room().learn(3, 2)
-    copied = pickle.loads(pickle.dumps(agent))
-    with ProcessPoolExecutor(1) as pool:
-        elsewhere = pool.submit(SPAQL.learn, agent, 4, 2).result()
-    assert np.array_equal(copied.learn(4, 2).history, elsewhere.history)
-    assert np.array_equal(agent.learn(4, 2).history, elsewhere.history)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # What is kept, drawn and logged on the way; what no environment should be wrapped in
 
@@ -319,26 +284,19 @@ def test_the_best_agent_may_be_the_one_whose_worst_episodes_are_best(tmp_path):
         worst.append(np.sort(agent.evaluate(40, seed=0))[:2].mean())
 
     path = tmp_path / "best.npz"
-    SPAQL("CartPole-v0", xi=20, seed=0).learn(40, 2, callback=[keep_best(path, 1, 40, by="worst 5 %"), watch])
+    SPAQL("CartPole-v0", xi=20, seed=0).learn(40, 2, callback=[keep_best(path, 1, 40, worst=0.05), watch])
     assert np.sort(SPAQL.load(path).evaluate(40, seed=0))[:2].mean() == max(worst)
-    for wrong in ("median", "worst", "worst 0 %", "worst ten %"):
-        with pytest.raises(ValueError, match="by must be"):
-            keep_best(path, by=wrong)
 
 
-def test_a_log_repeats_no_iteration_after_a_resume_and_refuses_another_run(tmp_path):
+def test_a_log_repeats_no_iteration_after_a_resume(tmp_path):
     path = tmp_path / "log.csv"
     agent = SPAQL("CartPole-v0", xi=4, seed=0)
     agent.learn(8, 2, callback=[checkpoint(tmp_path / "agent.npz", every=5), log_csv(path)])
-    with path.open("a", encoding="utf-8") as file:
-        file.write("9,3.5")  # the power was cut
     SPAQL.load(tmp_path / "agent.npz").learn(10, 2, callback=log_csv(path))
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["iteration"]) for row in rows] == list(range(1, 16))
     assert [float(row["rewards"]) for row in rows] == agent.learn(7, 2).history.rewards.tolist()
-    with pytest.raises(ValueError, match="another run"):
-        SPAQL("CartPole-v0", xi=4, seed=1).learn(1, 2, callback=log_csv(path))
 
 
 def test_learning_curves_are_drawn_and_shown_once():
@@ -366,35 +324,3 @@ def test_where_all_is_one_state_to_the_agent_it_is_said_and_bounds_help():
         warnings.simplefilter("error")
         agent = SPAQL(limited(200), xi=1, seed=0, bounds=BOUNDS).learn(60, 5)
     assert agent.evaluate(100, seed=1).mean() > 0.5 * random
-
-
-ENVIRONMENT = """
-import gymnasium as gym
-from levels import GAIN
-
-class Pond(gym.Env):
-    def __init__(self, outflow=0.1):
-        self.outflow = outflow
-        self.observation_space, self.action_space = gym.spaces.Box(0.0, 1.0, (1,)), gym.spaces.Discrete(2)
-"""
-
-
-def test_an_environments_key_changes_with_its_sources_what_they_import_and_its_constants(tmp_path, monkeypatch):
-    (tmp_path / "pond.py").write_text(ENVIRONMENT, encoding="utf-8")
-    (tmp_path / "levels.py").write_text("GAIN = 1.0\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    from pond import Pond
-
-    keys = [environment_key(Pond), environment_key(lambda: Pond(0.2)), environment_key(limited)]
-    assert environment_key(Pond()) == keys[0]
-    assert environment_key(gym.wrappers.TimeLimit(Pond(), 5)) != environment_key(gym.wrappers.TimeLimit(Pond(), 6))
-    (tmp_path / "levels.py").write_text("GAIN = 2.0\n", encoding="utf-8")
-    keys.append(environment_key(Pond))
-    (tmp_path / "pond.py").write_text(ENVIRONMENT + "# changed\n", encoding="utf-8")
-    keys.append(environment_key(Pond))
-    assert len(set(keys)) == len(keys)
-    Pond.__module__ = "typed"  # into an interpreter
-    with pytest.raises(ValueError, match="put it in a module"):
-        environment_key(Pond)
-    monkeypatch.delitem(sys.modules, "pond")
-    monkeypatch.delitem(sys.modules, "levels")

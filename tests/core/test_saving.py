@@ -1,14 +1,10 @@
 """Saved agents: across processes, damaged, rewritten by others; and agents copied, pickled and shared by threads."""
 
 import copy
-import io
-import json
-import os
 import pickle
 import subprocess
 import sys
 import threading
-import warnings
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -69,68 +65,30 @@ def saved(tmp_path, case="SPAQL"):
     return path, *files.read(path, FORMAT, VERSION)
 
 
-def rewrite(path, header, arrays):
-    """Write an archive with a right checksum, whatever is in it."""
-    files.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
-
-
-def test_a_flipped_bit_is_noticed_and_a_missing_checksum_too(tmp_path):
-    path, header, arrays = saved(tmp_path)
-    arrays["best_balls"]["q"][0] += 1e-9
-    for kept in (header, {name: said for name, said in header.items() if name != "checksum"}):
-        np.savez_compressed(path, **arrays | {"header": np.frombuffer(json.dumps(kept).encode(), np.uint8)})
-        with pytest.raises(ValueError, match="checksum"):
-            SPAQL.load(path)
+def test_a_flipped_bit_is_noticed(tmp_path):
+    path, *_ = saved(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged"):
+        SPAQL.load(path)
 
 
 def test_nothing_is_unpacked_that_is_too_long(tmp_path):
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
-    entries = {
-        "memory_x.npy": (bytes(70_000_000), "would unpack to"),  # of 70 kB in the file
-        "memory_y.npy": (header.getvalue() + bytes(80), "not as long as it says"),
-        "history.npy": (header.getvalue(), "two arrays of one name"),
-    }
-    for name, (content, message) in entries.items():
-        path, *_ = saved(tmp_path)
-        with warnings.catch_warnings(), zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
-            warnings.simplefilter("ignore")  # of the second array of one name
-            file.writestr(name, content)
-        with pytest.raises(ValueError, match=message):
-            SPAQL.load(path)
-
-
-STREAM = {"bit_generator": "PCG64", "state": {"state": 1, "inc": 1}, "has_uint32": 0, "uinteger": 0}
-MERSENNE = {"bit_generator": "MT19937", "state": {"key": [0] * 624, "pos": -2 * 10**9}}
-PHILOX = {"counter": [0] * 4, "key": [0] * 2}
-PHILOX = STREAM | {"bit_generator": "Philox", "state": PHILOX, "buffer": [0] * 4, "buffer_pos": -2 * 10**9}
+    path, *_ = saved(tmp_path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("memory_x.npy", bytes(70_000_000))  # of 70 kB in the file
+    with pytest.raises(ValueError, match="would unpack to"):
+        SPAQL.load(path)
 
 
 @pytest.mark.parametrize("name", ["agent", "environment", "prediction"])
 @pytest.mark.parametrize(
-    "stream",
-    [MERSENNE, PHILOX, STREAM | {"state": {"state": 2**128, "inc": 1}}, STREAM | {"uinteger": "x"}, {"state": 3}, [8]],
+    "stream", [{"bit_generator": "MT19937", "state": {"key": [0] * 624, "pos": -9}}, {"state": 3}, [8]]
 )
 def test_only_sound_streams_are_taken_from_a_file(tmp_path, name, stream):
     path, header, arrays = saved(tmp_path, "interpreted")
-    rewrite(path, header | {"streams": header["streams"] | {name: stream}}, arrays)
-    with pytest.raises(ValueError, match=r"agent.npz is not a sound saved agent"):
-        SPAQL.load(path)
-
-
-@pytest.mark.parametrize(
-    "seed",
-    [
-        {"entropy": [0] * 200_000, "spawn_key": []},  # more of which would be mixed for hours
-        {"entropy": 2**128, "spawn_key": []},
-        {"entropy": 1, "spawn_key": [0] * 200_000},
-        {"entropy": 1},
-        7,
-    ],
-)
-def test_only_a_short_seed_is_taken_from_a_file(tmp_path, seed):
-    path, header, arrays = saved(tmp_path)
-    rewrite(path, header | {"seed": seed}, arrays)
+    files.write(path, header | {"streams": header["streams"] | {name: stream}}, arrays)
     with pytest.raises(ValueError, match=r"agent.npz is not a sound saved agent"):
         SPAQL.load(path)
 
@@ -139,33 +97,27 @@ def test_a_file_imports_nothing_and_says_what_it_lacks(tmp_path):
     """Gymnasium imports the module that an id of the form module:Id names; a file must not be able to ask for that."""
     path, header, arrays = saved(tmp_path, "AQL")
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')", encoding="utf-8")
-    rewrite(path, header | {"env_id": "evil:CartPole-v0"}, arrays)
+    files.write(path, header | {"env_id": "evil:CartPole-v0"}, arrays)
     code = f"from spaql import AQL; AQL.load({str(path)!r})"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert "imported" not in done.stderr
     assert "which is not registered here" in done.stderr
     assert len(AQL.load(path, gym.make("CartPole-v0")).history) == 5
     for name in ("algorithm", "env_id", "parameters", "streams"):
-        rewrite(path, {key: said for key, said in header.items() if key != name}, arrays)
+        files.write(path, {key: said for key, said in header.items() if key != name}, arrays)
         with pytest.raises(ValueError, match=name):
             AQL.load(path)
-    rewrite(path, header, {name: array for name, array in arrays.items() if name != "trainee_low"})
+    files.write(path, header, {name: array for name, array in arrays.items() if name != "trainee_low"})
     with pytest.raises(ValueError, match="another version of spaql.*trainee_low"):
         AQL.load(path)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links and devices are POSIX's")
-def test_a_saved_file_follows_links_and_never_replaces_a_device(tmp_path):
-    agent = trained("Random")
+def test_a_file_never_replaces_a_folder_and_leaves_nothing_behind(tmp_path):
+    agent = trained("Random", 1)
+    with pytest.raises(ValueError, match="not a file"):
+        agent.save(tmp_path)
     agent.save(tmp_path / "agent.npz")
-    (tmp_path / "link.npz").symlink_to(tmp_path / "agent.npz")
-    agent.learn(1, 1).save(tmp_path / "link.npz")
-    assert (tmp_path / "link.npz").is_symlink()
-    assert len(Random.load(tmp_path / "agent.npz").history) == 41
-    for wrong in (tmp_path, "/dev/null"):
-        with pytest.raises(ValueError, match="not a file"):
-            agent.save(wrong)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["agent.npz", "link.npz"]
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

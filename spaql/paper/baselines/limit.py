@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from spaql.compiling import either, entry, inlined
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.paper.baselines.settings import GRIDS
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.training import Trained
@@ -41,7 +41,7 @@ def make_grid(low: Any, high: Any, nodes: Any, period: Any) -> Grid:
     return Grid(low.astype(float), (high - low) / (nodes - 1), nodes, period.astype(float), corners)
 
 
-@inlined
+@python_or_jit
 def locate(grid, place, shares):
     """The first node of the cell that holds a place; write to `shares` how far along each axis of the cell it is."""
     at = 0
@@ -56,7 +56,7 @@ def locate(grid, place, shares):
     return at
 
 
-@inlined
+@python_or_jit
 def between(corners, values, at, shares):
     """The value in a cell, by multilinear interpolation."""
     total, dimensions = 0.0, len(shares)
@@ -68,7 +68,7 @@ def between(corners, values, at, shares):
     return total
 
 
-@either
+@python_or_jit
 def transitions(world, grid, actions, cells, shares, rewards):
     """Write which cell each action leads to from each node, -1 if the episode ends, where in it, and what it earns."""
     dimensions = len(grid.nodes)
@@ -86,7 +86,7 @@ def transitions(world, grid, actions, cells, shares, rewards):
             cells[node, a] = -1 if over else locate(grid, state, shares[node, a])
 
 
-@entry
+@cached_jit
 def back_up(corners, cells, shares, rewards, after, before):
     """Write the values one step earlier."""
     for node in range(len(cells)):
@@ -99,7 +99,7 @@ def back_up(corners, cells, shares, rewards, after, before):
         before[node] = best
 
 
-@either
+@python_or_jit
 def play(world, grid, actions, values, every, limit, depth, starts, returns):
     """Play an episode from each start; each action is the first of the best `depth` ones.
 

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from spaql.compiling import either
+from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import SAMPLES, settings_of
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.training import CHECKPOINT, Trained, record_episode
@@ -31,7 +31,7 @@ CLASSES: dict[str, type[BaseAlgorithm]] = {"TRPO": TRPO, "TRPO tuned": TRPO, "SA
 # Environments side by side
 
 
-@either
+@python_or_jit
 def begin_batch(world, starts, states, observations):
     """Begin an episode from each row of `starts`; observations are in the environment's units."""
     for i in range(len(states)):
@@ -39,7 +39,7 @@ def begin_batch(world, starts, states, observations):
         observe(world.constants, states[i], observations[i])
 
 
-@either
+@python_or_jit
 def step_batch(world, states, actions, observations, rewards, over):
     """Take a step of each episode that is not over, and write its reward, which is 0 where there was no step."""
     for i in range(len(states)):

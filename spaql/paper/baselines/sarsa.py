@@ -7,7 +7,7 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from spaql.compiling import either, inlined
+from spaql.compiling import python_or_jit
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.replay import share_of_random
@@ -36,7 +36,7 @@ def traces_kept(given: Sarsa) -> int:
     return 1 if fade <= LEAST else 1 + min(1000, int(math.log(LEAST) / math.log(fade))) if fade < 1 else 1000
 
 
-@inlined
+@python_or_jit
 def greedy(weights, found, row):
     """The best action in the state with the tiles of a row, the first of equals."""
     best, highest = 0, sum_of(weights, found, row, 0)
@@ -47,13 +47,13 @@ def greedy(weights, found, row):
     return best
 
 
-@inlined
+@python_or_jit
 def explore(weights, tiles, given, t, actions, rng):
     """The place of the action after t samples: a random one, or the best."""
     return int(rng.random() * actions) if rng.random() < share_of_random(given, t) else greedy(weights, tiles, 0)
 
 
-@either
+@python_or_jit
 def train_sarsa(world, starts, limit, before, samples, tiles, given, weights, stamp, actions, back, rng):
     """Learn from sample `before` until `samples` are taken in all; the last episode is cut off there.
 
@@ -96,7 +96,7 @@ def train_sarsa(world, starts, limit, before, samples, tiles, given, weights, st
             h += 1
 
 
-@either
+@python_or_jit
 def play_tiles(world, starts, limit, tiles, weights, actions, returns):
     """Play an episode from each start with the greedy policy."""
     state, x, action = room(world), np.empty(len(world.space.centre)), np.empty(actions.shape[1])

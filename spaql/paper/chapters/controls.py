@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql import SPAQL, SPAQLTS
 from spaql.agent import Agent
-from spaql.compiling import either, entry
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.loop import Run, advance
 from spaql.partition import BALLS, SPLITS, Partition, copy, draw_action, split, update
 from spaql.systems import ENDED, reset, room, step
@@ -37,7 +37,7 @@ CONTROLS = {
 }
 
 
-@entry
+@cached_jit
 def learn(p, learner, control, h, ball, x, y, reward, ended):
     """Learn from one step under a control (eqn:qval_update); return whether the ball must split."""
     visits = p.balls[ball].visits + 1
@@ -55,7 +55,7 @@ def learn(p, learner, control, h, ball, x, y, reward, ended):
     return visits >= 4 ** int(p.cells[p.balls[ball].cell].depth)
 
 
-@either
+@python_or_jit
 def train(world, start, p, learner, control, tau, rng):
     """Play one episode and learn from each of its steps; return the partition and the number of steps."""
     state, x, y, action = room(world), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
@@ -76,14 +76,14 @@ def train(world, start, p, learner, control, tau, rng):
     return p, h + 1
 
 
-@entry
+@cached_jit
 def draw_estimates(p, first, H, rng):
     """Draw the estimates of the balls from `first` on between 0 and H."""
     for ball in range(first, p.counts[BALLS]):
         update(p.balls, p.cells, 2 ** len(p.axes), ball, H * rng.random())
 
 
-@entry
+@cached_jit
 def random_partition(p, splits, learner, rng):
     """Split balls drawn at random in a partition of one ball, and draw all estimates; return the partition."""
     p = copy(p)

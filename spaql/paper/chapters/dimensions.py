@@ -15,7 +15,7 @@ import pandas as pd
 from gymnasium import spaces
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
-from spaql.compiling import either
+from spaql.compiling import python_or_jit
 from spaql.paper.engine.algorithms import module_of, untrained
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.study import declare, make_jobs
@@ -35,7 +35,7 @@ MOST = 3  # dummies
 # A congruential generator whose products are exact in floating-point numbers, so that compiled code has its bits.
 FACTOR, SUMMAND, MODULUS = 1664525.0, 1013904223.0, 2.0**32
 
-turn, begin_turning, look = either(pendulum.step), either(pendulum.begin), either(pendulum.observe)
+turn, begin_turning, look = python_or_jit(pendulum.step), python_or_jit(pendulum.begin), python_or_jit(pendulum.observe)
 
 
 class WithDummies(PendulumEnv):

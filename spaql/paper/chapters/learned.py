@@ -15,7 +15,7 @@ from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
 from spaql.paper.engine.style import number, plus_minus
 from spaql.paper.engine.tables import Table, in_bold
 from spaql.partition import BALLS, CELLS, NONE
-from spaql.systems import ambulance, oil, title, two_step
+from spaql.systems import title
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The controls: the long runs of SPAQL and SPAQL-TS with one thing changed
@@ -87,7 +87,7 @@ def half_width(values: pd.Series, digits: int = 2) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 # The small problems: two steps, and one of each kind that SPAQL was born on
 
-TWO_STEPS, OIL, AMBULANCE = SMALL = (two_step.ID, oil.ID, ambulance.ID)
+TWO_STEPS, OIL, AMBULANCE = SMALL = ("spaql/TwoStep1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
 
 # What is changed in SPAQL; a bandit is SPAQL with the next state's value deleted.
 METHODS: dict[str, dict] = {

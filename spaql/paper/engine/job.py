@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import spaql.paper.chapters.small_systems  # noqa: F401  (systems that jobs name, in whatever process they run)
 from spaql.rules import RULES, Rules
 
 SEED = 2020  # the root seed of the paper's runs

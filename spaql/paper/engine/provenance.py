@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.compiling import entry
+from spaql.compiling import cached_jit
 from spaql.paper.engine.algorithms import ALGORITHMS
 from spaql.systems.arithmetic import power, power32
 
@@ -97,7 +97,7 @@ def elementary_key() -> str:
     return hashlib.sha256(found.tobytes()).hexdigest()[:12]
 
 
-@entry
+@cached_jit
 def elementary(x, small, two):
     """Return what the elementary functions of the kernels give at one point: vector code might give something else.
 
