@@ -1,0 +1,132 @@
+"""Many agents at a time: the same problem, other seeds, and other parameters."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.advice import collected, warn
+from spaql.checks import check_integer, check_seed, load
+from spaql.progress import progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LISTS = ("angles", "bounds", "callback", "reference", "slopes")  # parameters that are lists themselves
+
+
+def train_many(
+    agent: Callable[..., Any],
+    env: str | Callable[[], gym.Env],
+    *,
+    learn: Mapping[str, Any],
+    agents: int = 20,
+    seed: int = 0,
+    episodes: int = 1000,
+    workers: int | None = None,
+    save: str | Path | None = None,
+    progress_bar: bool = True,
+    **parameters: Any,
+) -> "pd.DataFrame":
+    """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
+
+    A compiled system is trained on threads, any other environment in processes.  The numbers do not depend on how
+    many there are.  Nothing is stored between two calls.
+
+    Parameters
+    ----------
+    agent
+        A class, as `SPAQLTS`, or a function of an environment, `seed=` and parameters that returns an agent.
+    env
+        An id, or a function that makes an environment: every agent has its own.
+    learn
+        What `agent.learn` takes, as `{"samples": 20_000}`.
+    agents
+        How many for each combination of parameters.  Agent number 3 has the same seed in all combinations, so that
+        they can be compared in pairs.
+    seed
+        Seeds everything.
+    episodes
+        Fresh episodes on which each agent is evaluated after learning, the same for all.
+    workers
+        How many agents learn at a time; one per core if not given.
+    save
+        A folder for the agents, which is made if there is none.  The column `file` then says where each is; otherwise
+        the column `agent` has the agents themselves.
+    progress_bar
+        Show how many are done, on standard error.
+    **parameters
+        Of the agents.  A list is swept, here and in `learn`, and has a column; of several lists all combinations are
+        trained.  (`angles`, `bounds`, `reference` and `slopes` are lists themselves, and are not swept.)
+
+    Examples
+    --------
+    >>> frame = train_many(TileQ, "Pendulum-v1", learn={"samples": 20_000}, agents=10, discount=[0.98, 0.995])
+    >>> frame.groupby("discount")[["mean", "worst 5 %", "worst"]].mean()
+    >>> best = frame.loc[frame["mean"].idxmax(), "agent"]
+    """
+    joblib, pandas = load("joblib", "many"), load("pandas", "many")
+    if isinstance(env, gym.Env):
+        raise TypeError("every agent needs an environment of its own: give an id, or a function that makes one")
+    if learn.get("callback") is not None:
+        raise ValueError("agents that learn at the same time cannot share a callback: give none")
+    agents, episodes = check_integer("agents", agents), check_integer("episodes", episodes)
+    fresh, *seeds = check_seed(seed).spawn(agents + 1)
+    folder = None if save is None else Path(save)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    cells = [(one, how) for one in combinations(parameters) for how in combinations(learn)]
+    first = agent(env() if callable(env) else env, seed=seed, **cells[0][0])  # wrong parameters are refused here
+    # Processes do not know what this one has registered.
+    spec = gym.registry.get(env.rpartition(":")[2]) if isinstance(env, str) and not first.compiled else None
+    rows, jobs = [], []
+    for (one, how), number in itertools.product(cells, range(agents)):
+        file = None if folder is None else folder / f"{len(rows)}.npz"
+        rows.append({**swept(parameters, one), **swept(learn, how), "number": number})
+        jobs.append(joblib.delayed(train_one)(agent, env, spec, seeds[number], one, how, episodes, fresh, file))
+
+    parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
+    advice: dict[str, str] = {}
+    with progress(len(jobs), "agents", shown=progress_bar) as bar:
+        for row, (found, said) in zip(rows, parallel(jobs), strict=True):
+            row |= found
+            advice |= said
+            bar.update()
+    for kind, message in advice.items():
+        warn(kind, message)
+    return pandas.DataFrame(rows)
+
+
+def is_swept(name: str, given: Any) -> bool:
+    """Return whether a parameter has several values to try."""
+    return isinstance(given, list) and name not in LISTS
+
+
+def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all combinations of parameters, of which those that are lists are swept."""
+    values = [given[name] if is_swept(name, given[name]) else [given[name]] for name in given]
+    return [dict(zip(given, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def swept(given: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return of one combination the parameters that differ from another's."""
+    return {name: value for name, value in chosen.items() if is_swept(name, given[name])}
+
+
+def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file) -> tuple[dict, dict[str, str]]:
+    """Train and evaluate one agent; return what its row holds, and what it would warn of."""
+    if spec is not None:
+        gym.registry.setdefault(spec.id, spec)
+    with collected() as advice:
+        made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
+        returns = np.sort(made.evaluate(episodes, fresh))
+    found = {"mean": returns.mean(), "worst 5 %": returns[: max(1, round(0.05 * episodes))].mean()}
+    found |= {"worst": returns[0], "all samples": int((made.history.steps + made.history.evaluation_steps).sum())}
+    if file is None:
+        return found | {"agent": made}, advice
+    made.save(file)
+    return found | {"file": str(file)}, advice
