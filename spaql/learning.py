@@ -173,6 +173,8 @@ class Learning:
             self._backup, self._whole = self._state(), True
             self._world.between_steps = check_interrupts
             try:
+                if isinstance(self._world, CompiledWorld):  # compile before a bar counts the time: this plays nothing
+                    self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
                 with self._environment(), progress(number, type(self).__name__, shown=progress_bar) as bar:
                     self._learn(number, N, M, callbacks, check_interrupts, bar)
             except BaseException:
@@ -313,8 +315,8 @@ class Learning:
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
         rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
-        world, kept, begun = self._make_world(env_seed), self._kept(), []
-        piece = episodes
+        world, kept, piece = self._make_world(env_seed), self._kept(), episodes
+        begun: list[np.ndarray] = []
         if isinstance(world, CompiledWorld):
             piece = max(1, SLICE // self._learner.limit)
         elif starts:

@@ -374,13 +374,8 @@ class ReplayAgent(Agent):
             limit=self._learner.limit,
             **{name: given[name] for name in ("epsilon", "decay", "replays", "steps")},
         )
-        self._trainee = self._best = self._representation()
         room = min(ROOM, self._memory_size)
         self._memory = new_memory(room, len(self._space.centre), self._best.width)
-
-    def _representation(self) -> Any:
-        """Return the representation with which the agent begins."""
-        raise NotImplementedError
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, or say what is wrong with them."""
