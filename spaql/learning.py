@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -21,7 +21,7 @@ from spaql.progress import progress
 from spaql.rules import HISTORY, Learner, Rules, evaluates_first
 from spaql.spaces import Space
 from spaql.state import State, check_finite, copy_of
-from spaql.systems import CompiledWorld, compiled_world
+from spaql.systems import ENDED, CompiledWorld, compiled_world
 from spaql.systems.interpreted import InterpretedWorld, do_nothing, exclusively
 
 CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
@@ -36,6 +36,25 @@ log = logging.getLogger(__name__)
 Callback = Callable[[Any], Any]
 
 
+class Nowhere(NamedTuple):
+    """A world whose episodes end at once: loops are tried there, so that all that they need is compiled."""
+
+    space: Space
+
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        return function(self, *arguments)
+
+    def room(self) -> None:
+        """Return no room for a state."""
+
+    def reset(self, state: Any, start: Any, x: np.ndarray) -> None:
+        x[:] = 0.0
+
+    def step(self, state: Any, action: Any, x: np.ndarray) -> tuple[float, int]:
+        x[:] = 0.0
+        return 0.0, ENDED
+
+
 class Learning:
     """What learning needs of an agent, and does with it.  `Agent` adds the rest."""
 
@@ -44,7 +63,7 @@ class Learning:
     rules: Rules
     _space: Space
     _learner: Learner
-    _world: CompiledWorld | InterpretedWorld
+    _world: Any  # a `CompiledWorld` or an `InterpretedWorld`
     _rng: np.random.Generator
     _prediction_rng: np.random.Generator
     _advice: Advice
@@ -167,14 +186,15 @@ class Learning:
         for before in (each.before for each in callbacks if hasattr(each, "before")):
             before(self)  # as `keep_best` checks its file before hours of training
 
+        if self._lock.locked():
+            raise RuntimeError(BUSY)
+        self._compile(N)
         with deferred_interrupts() as check_interrupts, self._alone():
             self._last_iteration = self._done + number
             self._last_sample = self.num_timesteps + number if name == "samples" else None
             self._backup, self._whole = self._state(), True
             self._world.between_steps = check_interrupts
             try:
-                if isinstance(self._world, CompiledWorld):  # compile before a bar counts the time: this plays nothing
-                    self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
                 with self._environment(), progress(number, type(self).__name__, shown=progress_bar) as bar:
                     self._learn(number, N, M, callbacks, check_interrupts, bar)
             except BaseException:
@@ -187,6 +207,18 @@ class Learning:
                 self._backup = None
                 self._played = self._played if M else -bool(self._played)
         return self
+
+    def _compile(self, N: int) -> None:
+        """Make or read the machine code before Ctrl-C is held back and a bar counts the time: it plays no episode."""
+        if isinstance(self._world, CompiledWorld):
+            self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
+            return
+        other = object.__new__(type(self))
+        other.__dict__ |= vars(self)
+        other._trainee, other._best, other._status, *_, other._memory = self._state()
+        other._world, other._history = Nowhere(self._space), records(self._done + 2, HISTORY)
+        other._rng = np.random.default_rng(0)
+        other._advance(range(4), 1)
 
     def _learn(
         self, number: int, N: int, M: int, callbacks: list[Callback], check_interrupts: Callable, bar: tqdm
@@ -319,6 +351,9 @@ class Learning:
         begun: list[np.ndarray] = []
         if isinstance(world, CompiledWorld):
             piece = max(1, SLICE // self._learner.limit)
+            nowhere = world.draw(np.random.default_rng(0), 1)[:0]  # compile before Ctrl-C is held back
+            given = kept, self._learner, bool(deterministic), rng
+            world.call(self._rollouts, nowhere, *given, rewards[:0], steps[:0])
         elif starts:
             world.begun = begun
         with deferred_interrupts() as check_interrupts, self._environment():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from spaql.advice import collected, warn
 from spaql.checks import check_integer, check_seed, load
 from spaql.progress import progress
 
@@ -33,8 +32,7 @@ def train_many(
 ) -> "pd.DataFrame":
     """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
 
-    A compiled system is trained on threads, any other environment in processes.  The numbers do not depend on how
-    many there are.  Nothing is stored between two calls.
+    Compiled systems use threads, other environments processes.  The numbers do not depend on how many there are.
 
     Parameters
     ----------
@@ -45,8 +43,7 @@ def train_many(
     learn
         What `agent.learn` takes, as `{"samples": 20_000}`.
     agents
-        How many for each combination of parameters.  Agent number 3 has the same seed in all combinations, so that
-        they can be compared in pairs.
+        How many for each combination of parameters; those of one number have one seed, to be compared in pairs.
     seed
         Seeds everything.
     episodes
@@ -54,13 +51,12 @@ def train_many(
     workers
         How many agents learn at a time; one per core if not given.
     save
-        A folder for the agents, which is made if there is none.  The column `file` then says where each is; otherwise
-        the column `agent` has the agents themselves.
+        A folder for the agents.  The column `file` says where each is; otherwise the column `agent` has the agents.
     progress_bar
         Show how many are done, on standard error.
     **parameters
-        Of the agents.  A list is swept, here and in `learn`, and has a column; of several lists all combinations are
-        trained.  (`angles`, `bounds`, `reference` and `slopes` are lists themselves, and are not swept.)
+        Of the agents.  A list is swept, here and in `learn`, and has a column; several lists are combined.  (`angles`,
+        `bounds`, `reference` and `slopes` are lists themselves, and are not swept.)
 
     Examples
     --------
@@ -90,14 +86,10 @@ def train_many(
         jobs.append(joblib.delayed(train_one)(agent, env, spec, seeds[number], one, how, episodes, fresh, file))
 
     parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
-    advice: dict[str, str] = {}
     with progress(len(jobs), "agents", shown=progress_bar) as bar:
-        for row, (found, said) in zip(rows, parallel(jobs), strict=True):
+        for row, found in zip(rows, parallel(jobs), strict=True):
             row |= found
-            advice |= said
             bar.update()
-    for kind, message in advice.items():
-        warn(kind, message)
     return pandas.DataFrame(rows)
 
 
@@ -117,16 +109,15 @@ def swept(given: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if is_swept(name, given[name])}
 
 
-def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file) -> tuple[dict, dict[str, str]]:
-    """Train and evaluate one agent; return what its row holds, and what it would warn of."""
+def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file) -> dict[str, Any]:
+    """Train and evaluate one agent; return what its row holds."""
     if spec is not None:
         gym.registry.setdefault(spec.id, spec)
-    with collected() as advice:
-        made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
-        returns = np.sort(made.evaluate(episodes, fresh))
+    made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
+    returns = np.sort(made.evaluate(episodes, fresh))
     found = {"mean": returns.mean(), "worst 5 %": returns[: max(1, round(0.05 * episodes))].mean()}
     found |= {"worst": returns[0], "all samples": int((made.history.steps + made.history.evaluation_steps).sum())}
     if file is None:
-        return found | {"agent": made}, advice
+        return found | {"agent": made}
     made.save(file)
-    return found | {"file": str(file)}, advice
+    return found | {"file": str(file)}
