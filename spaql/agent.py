@@ -185,10 +185,11 @@ class Agent(Learning):
         header, arrays = files.read_agent(path, cls.__name__)
         made_for = files.check_env_id(header["env_id"], path) if env is None else env
         with files.errors_of(path, made_for):
+            rules: dict[str, Any] = {"rules": Rules(**header["rules"])} if cls.follows_rules else {}
             agent = cls(
                 made_for,
                 **header["parameters"],
-                **({"rules": Rules(**header["rules"])} if cls.follows_rules else {}),
+                **rules,
                 seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
                 env_seed=header["env_seed"],
             )

@@ -86,7 +86,8 @@ class Learning:
         self._whole = True  # whether the agent itself is as after a full iteration
         self._played = 0
         self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
-        self._last_iteration, self._last_sample = 0, None  # after which learning ends
+        self._last_iteration = 0  # after which learning ends
+        self._last_sample: int | None = None
         self._memory = None
 
     @property
@@ -130,9 +131,8 @@ class Learning:
     ) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learned.
 
-        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
-        agent is left as it was after the last full iteration.  If rewards or ξ are so large that sums of them are no
-        finite numbers any more, it raises OverflowError and leaves the agent as it was some iterations before.
+        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C), if the environment fails, or if
+        sums of rewards become infinite (an OverflowError), the agent is left as it was after a full iteration.
 
         Parameters
         ----------
@@ -140,10 +140,9 @@ class Learning:
             How many training episodes.
         evaluations
             N, the rollouts after each of them, 20 if not given.  SPAQL and SPAQL-TS keep the agent with the best mean
-            of N so far, and with few rollouts the best of many means is luck: choose N so large that the standard
-            deviation of a return divided by √N is small beside the differences that matter to you (20 to 100 in the
-            paper).  For TileQ and SPAQL-R it is 0 if not given: rollouts only report, learning neither needs nor sees
-            them, and without them `history.rewards` has the returns of the training episodes.
+            of N so far, which is luck if N is small: the standard deviation of a return divided by √N should be small
+            beside the differences that matter to you.  For TileQ and SPAQL-R rollouts only report, so that it is 0 if
+            not given; `history.rewards` then has the returns of the training episodes.
         progress_bar
             Show how far it is, on standard error.
         samples, total_timesteps
@@ -156,10 +155,8 @@ class Learning:
         stop_at
             Stop as soon as `history.rewards` reaches this.
         reevaluations
-            Rollouts that the best agent plays again after every iteration, for SPAQL and SPAQL-TS; the mean to beat,
-            and `history.rewards`, is then that of all it has played, which no luck keeps high for long.  But N lucky
-            rollouts of another agent beat that more easily, so N should not be small.  The paper's algorithms have
-            none (0).
+            SPAQL and SPAQL-TS: rollouts that the best agent plays again after every iteration.  The mean to beat is
+            then that of all it has played, which no luck keeps high for long.  The paper's algorithms have none (0).
         """
         samples = total_timesteps if samples is None else samples
         if samples is not None and not self._counts_samples:

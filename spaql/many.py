@@ -79,7 +79,8 @@ def train_many(
     first = agent(env() if callable(env) else env, seed=seed, **cells[0][0])  # wrong parameters are refused here
     # Processes do not know what this one has registered.
     spec = gym.registry.get(env.rpartition(":")[2]) if isinstance(env, str) and not first.compiled else None
-    rows, jobs = [], []
+    rows: list[dict[str, Any]] = []
+    jobs = []
     for (one, how), number in itertools.product(cells, range(agents)):
         file = None if folder is None else folder / f"{len(rows)}.npz"
         rows.append({**swept(parameters, one), **swept(learn, how), "number": number})
@@ -109,7 +110,9 @@ def swept(given: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if is_swept(name, given[name])}
 
 
-def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file) -> dict[str, Any]:
+def train_one(
+    agent: Any, env: Any, spec: Any, seed: Any, parameters: dict, learn: Mapping, episodes: int, fresh: Any, file: Any
+) -> dict[str, Any]:
     """Train and evaluate one agent; return what its row holds."""
     if spec is not None:
         gym.registry.setdefault(spec.id, spec)

@@ -32,6 +32,7 @@ from spaql.parameters import Shared
 from spaql.partition import NONE
 from spaql.replay import ReplayAgent
 
+ROWS = ("child", "axis", "border", "q", "best", "visits")  # of a tree: the arrays that have a row for each node
 NARROWEST = 2.0**-20  # a cell must be wider than this share of all states seen for it to be cut
 
 
@@ -114,8 +115,6 @@ class CellTree(NamedTuple):
     most: int  # visits of a cell until it is halved
     width: int = 1  # numbers by which a state is found again
 
-    ROWS = ("child", "axis", "border", "q", "best", "visits")  # the arrays that have a row for each node
-
     def place(self, states, codes, row):
         """Begin at the root."""
         codes[row, 0] = 0
@@ -155,7 +154,7 @@ class CellTree(NamedTuple):
     def resized(self, rows: int) -> "CellTree":
         """Return a copy with room for so many nodes."""
         used, like = int(self.nodes[0]), self._asdict()
-        larger = {name: np.zeros((rows, *like[name].shape[1:]), like[name].dtype) for name in self.ROWS}
+        larger: dict[str, Any] = {name: np.zeros((rows, *like[name].shape[1:]), like[name].dtype) for name in ROWS}
         for name, array in larger.items():
             array[:used] = like[name][:used]
         return self._replace(**larger, nodes=self.nodes.copy(), seen=self.seen.copy())
@@ -172,12 +171,13 @@ class CellTree(NamedTuple):
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
         kept = self.trimmed()._asdict()
-        return {f"{name}_{field}": kept[field] for field in (*self.ROWS, "seen", "nodes")}
+        return {f"{name}_{field}": kept[field] for field in (*ROWS, "seen", "nodes")}
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "CellTree":
         """Return the tree of a file, checked: compiled code follows its indices without looking."""
-        nodes, found = len(arrays[f"{name}_child"]), {}
-        for field in (*self.ROWS, "seen"):
+        nodes = len(arrays[f"{name}_child"])
+        found: dict[str, Any] = {}
+        for field in (*ROWS, "seen"):
             like = getattr(self, field)
             found[field] = check_array(arrays, f"{name}_{field}", like.dtype, 2 if field == "seen" else nodes)
             if found[field].shape[1:] != like.shape[1:]:
