@@ -75,16 +75,17 @@ def train_many(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
 
-    cells = [(one, how) for one in combinations(parameters) for how in combinations(learn)]
-    first = agent(env() if callable(env) else env, seed=seed, **cells[0][0])  # wrong parameters are refused here
+    for one in combinations(parameters):  # wrong ones are refused before any is trained
+        first = agent(env() if callable(env) else env, seed=seed, **parameters | one)
     # Processes do not know what this one has registered.
     spec = gym.registry.get(env.rpartition(":")[2]) if isinstance(env, str) and not first.compiled else None
     rows: list[dict[str, Any]] = []
     jobs = []
-    for (one, how), number in itertools.product(cells, range(agents)):
+    for one, how, number in itertools.product(combinations(parameters), combinations(learn), range(agents)):
         file = None if folder is None else folder / f"{len(rows)}.npz"
-        rows.append({**swept(parameters, one), **swept(learn, how), "number": number})
-        jobs.append(joblib.delayed(train_one)(agent, env, spec, seeds[number], one, how, episodes, fresh, file))
+        given = seeds[number], parameters | one, {**learn, **how}
+        jobs.append(joblib.delayed(train_one)(agent, env, spec, *given, episodes, fresh, file))
+        rows.append({**one, **how, "number": number})
 
     parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
     with progress(len(jobs), "agents", shown=progress_bar) as bar:
@@ -94,20 +95,10 @@ def train_many(
     return pandas.DataFrame(rows)
 
 
-def is_swept(name: str, given: Any) -> bool:
-    """Return whether a parameter has several values to try."""
-    return isinstance(given, list) and name not in LISTS
-
-
 def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all combinations of parameters, of which those that are lists are swept."""
-    values = [given[name] if is_swept(name, given[name]) else [given[name]] for name in given]
-    return [dict(zip(given, chosen, strict=True)) for chosen in itertools.product(*values)]
-
-
-def swept(given: Mapping[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return of one combination the parameters that differ from another's."""
-    return {name: value for name, value in chosen.items() if is_swept(name, given[name])}
+    """Return all combinations of the values of those parameters that are swept."""
+    lists = {name: values for name, values in given.items() if isinstance(values, list) and name not in LISTS}
+    return [dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())]
 
 
 def train_one(
