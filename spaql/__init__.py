@@ -6,9 +6,10 @@ A companion to "Control with adaptive Q-learning" (Araújo, Figueiredo, Ayala Bo
 from importlib.metadata import version
 
 from spaql.algorithms import AQL, SPAQL, SPAQLTS, Random
+from spaql.many import train_many
 from spaql.rules import Rules
 from spaql.spaqlr import SPAQLR
 from spaql.tileq import TileQ
 
-__all__ = ["AQL", "SPAQL", "SPAQLR", "SPAQLTS", "Random", "Rules", "TileQ"]
+__all__ = ["AQL", "SPAQL", "SPAQLR", "SPAQLTS", "Random", "Rules", "TileQ", "train_many"]
 __version__ = version("spaql")

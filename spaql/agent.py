@@ -16,7 +16,7 @@ from spaql.learning import Learning
 from spaql.loop import act
 from spaql.parameters import check_own, check_shared, make_learner, no_parameter
 from spaql.partition import new_partition
-from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, TILE_Q, Rules, check_rules
+from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, TILE_Q, Rules, check_rules, evaluates_first
 from spaql.spaces import standardise, to_box
 from spaql.state import copy_of
 from spaql.systems import episode_limit, explain_interpreted, make_env, space_of
@@ -85,18 +85,19 @@ class Agent(Learning):
         if self.algorithm != TILE_Q:
             say_dimensions(len(self._space.centre), self.algorithm == SPAQL_R)
 
+        self._trainee = self._best = self._representation()
+        self._history, self._status = records(0, HISTORY), records(1, STATUS)
+        # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
+        self._status["iteration"], self._status["episode"] = (-1, 1) if evaluates_first(self._learner) else (0, 0)
+        self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
+        self._status["seen"] = 1
+
+    def _representation(self) -> Any:
+        """Return what the agent learns in, as it begins: one ball, or one for every time step."""
         ends = (0.0, float(self._space.actions)) if self._learner.discrete else (-1.0, 1.0)
         low, high = (np.broadcast_to(end, len(self._space.action_half)) for end in ends)
         roots = self._learner.H if self.algorithm == AQL else 1
-        self._trainee = self._best = new_partition(
-            roots, len(self._space.centre), low, high, q=self.parameters["initial"]
-        )
-        self._status = records(1, STATUS)
-        # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
-        self._status["iteration"], self._status["episode"] = (-1, 1) if self._evaluates_first else (0, 0)
-        self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
-        self._status["seen"] = 1
-        self._history = records(0, HISTORY)
+        return new_partition(roots, len(self._space.centre), low, high, q=self.parameters["initial"])
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the algorithm's own parameters, or say what is wrong with them."""
@@ -108,24 +109,6 @@ class Agent(Learning):
         from spaql.policies.policy import Policy
 
         return Policy(copy_of(self._kept()), self._space, self.env, self._learner.H)
-
-    def get_params(self) -> dict[str, Any]:
-        """Return a copy of its parameters: with seed and rules, what its class takes to make it again."""
-        return copy.deepcopy(self.parameters)
-
-    def set_env(self, env: str | gym.Env) -> None:
-        """Go on in another environment, as one with other constants, that has the same spaces."""
-        if self._backup is not None:
-            raise RuntimeError("the agent is learning: set another environment when it has ended")
-        made, spaces = make_env(env), (self.env.observation_space, self.env.action_space)
-        if (made.observation_space, made.action_space) != spaces:
-            raise ValueError(f"expected an environment with {spaces[0]} and {spaces[1]}, not {made.observation_space} "
-                             f"and {made.action_space}")  # fmt: skip
-        rules = {"rules": self.rules} if self.follows_rules else {}
-        other = type(self)(made, **self.parameters, **rules, seed=self.seed, env_seed=self.env_seed)
-        other.env_id = env if isinstance(env, str) else None
-        other._set_state(self._state())
-        self.__dict__ |= vars(other)
 
     def predict(
         self,
@@ -158,29 +141,24 @@ class Agent(Learning):
         batch = observation.reshape(-1, len(self._space.centre))
         if np.isnan(batch).any():
             raise ValueError("the observation contains NaN; expected numbers")
-        points = np.empty_like(batch)
+        points, steps, starts = np.empty_like(batch), np.zeros(len(batch), np.int64), np.zeros(len(batch), bool)
         for row, point in zip(batch, points, strict=True):
             standardise(self._space, row, point)
-        starts = np.zeros(len(batch), bool)
         if episode_start is not None:
             starts[:] = np.asarray(episode_start, bool).reshape(-1)
-            if self.rules.first_observation == "raw":
-                points[starts] = np.clip(batch[starts], -1.0, 1.0)
-        steps = np.zeros(len(batch), np.int64)
+        if self.rules.first_observation == "raw":
+            points[starts] = np.clip(batch[starts], -1.0, 1.0)
         if self.algorithm == AQL:
             if state is not None:
                 steps[:] = np.where(starts, 0, np.asarray(state).reshape(-1))
             steps = np.clip(steps, 0, self._learner.H - 1)  # beyond the horizon its last policy goes on
-            state = steps + 1
-        else:
-            state = None
         actions = np.empty((len(batch), len(self._space.action_half)))
         self._act(steps, points, bool(deterministic), actions)
         if self._learner.discrete:
             result = actions[:, 0].astype(np.int64) + self.env.action_space.start
         else:
             result = to_box(self.env.action_space, self._space, actions)
-        return (result[0] if single else result), state
+        return (result[0] if single else result), (steps + 1 if self.algorithm == AQL else None)
 
     def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
         """Write the action at each of some points of the standard space, at these time steps."""
@@ -207,10 +185,11 @@ class Agent(Learning):
         header, arrays = files.read_agent(path, cls.__name__)
         made_for = files.check_env_id(header["env_id"], path) if env is None else env
         with files.errors_of(path, made_for):
+            rules: dict[str, Any] = {"rules": Rules(**header["rules"])} if cls.follows_rules else {}
             agent = cls(
                 made_for,
                 **header["parameters"],
-                **({"rules": Rules(**header["rules"])} if cls.follows_rules else {}),
+                **rules,
                 seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
                 env_seed=header["env_seed"],
             )
@@ -218,14 +197,14 @@ class Agent(Learning):
         return agent
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and copy keep: all but the locks.  While another thread learns it is refused."""
+        """Return what pickle and copy keep: all but the lock.  While it learns it is refused."""
         if self._backup is not None:
-            raise RuntimeError("the agent is learning in another thread: copy it when it has ended")
-        return {name: value for name, value in vars(self).items() if name not in ("_learning", "_evaluating")}
+            raise RuntimeError("the agent is learning: copy it when that has ended, or save it in a callback")
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept
-        self._learning, self._evaluating = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
         for name in ("_trainee", "_best", "_memory", "_status", "_history"):
             setattr(self, name, in_memory(kept[name]))
         if not self._keeps_best:
@@ -241,7 +220,7 @@ class Agent(Learning):
         if len(history):
             one = "last mean" if history.evaluation_steps[-1] else "last episode"
             said.append(f"{'best mean' if self._keeps_best else one} {history.rewards[-1]:.5g}")
-        if self._fresh and self._fresh[0] == self._policy_number():
+        if self._fresh and self._fresh[0] == len(history):
             said.append(f"{self._fresh[2]:.5g} on {self._fresh[1]:,} fresh episodes")
         return f"{type(self).__name__}({', '.join(said)})"
 

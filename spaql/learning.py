@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
@@ -21,7 +21,7 @@ from spaql.progress import progress
 from spaql.rules import HISTORY, Learner, Rules, evaluates_first
 from spaql.spaces import Space
 from spaql.state import State, check_finite, copy_of
-from spaql.systems import CompiledWorld, compiled_world
+from spaql.systems import ENDED, CompiledWorld, compiled_world
 from spaql.systems.interpreted import InterpretedWorld, do_nothing, exclusively
 
 CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
@@ -29,26 +29,30 @@ FIRST_CHUNK = 20_000  # steps of the first piece, before the pace is known
 SLICE = 10**6  # steps of a compiled evaluation between two such checks
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
-BUSY = "another thread is using this agent: one thread an agent; meanwhile others may only predict"
-NESTED = "this agent is learning already, this is its callback: train another agent"
-GLANCE = 2.0  # seconds of learning between two evaluations of the agent kept for a progress bar
+BUSY = "this agent is learning: until that ends its callbacks cannot train it, and other threads may only predict"
 
 log = logging.getLogger(__name__)
 
 Callback = Callable[[Any], Any]
 
 
-class Hooks(NamedTuple):
-    """What `learn` does besides learning."""
+class Nowhere(NamedTuple):
+    """A world whose episodes end at once: loops are tried there, so that all that they need is compiled."""
 
-    callbacks: Sequence[Callback] = ()
-    stop_at: float | None = None
-    reevaluations: int = 0
+    space: Space
 
-    @property
-    def any(self) -> bool:
-        """Whether there is something to do after every iteration."""
-        return bool(self.callbacks or self.reevaluations) or self.stop_at is not None
+    def call(self, function: Callable, *arguments: Any) -> Any:
+        return function(self, *arguments)
+
+    def room(self) -> None:
+        """Return no room for a state."""
+
+    def reset(self, state: Any, start: Any, x: np.ndarray) -> None:
+        x[:] = 0.0
+
+    def step(self, state: Any, action: Any, x: np.ndarray) -> tuple[float, int]:
+        x[:] = 0.0
+        return 0.0, ENDED
 
 
 class Learning:
@@ -59,7 +63,7 @@ class Learning:
     rules: Rules
     _space: Space
     _learner: Learner
-    _world: CompiledWorld | InterpretedWorld
+    _world: Any  # a `CompiledWorld` or an `InterpretedWorld`
     _rng: np.random.Generator
     _prediction_rng: np.random.Generator
     _advice: Advice
@@ -76,30 +80,42 @@ class Learning:
     _rollouts: ClassVar[Callable] = staticmethod(rollouts)  # episodes under the policy of the agent kept
 
     def __init__(self) -> None:
-        self._learning, self._evaluating = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()  # of the thread that learns
+        self._thread = 0  # which that is
         self._backup: State | None = None  # while learning: what to fall back on, after a full iteration
         self._whole = True  # whether the agent itself is as after a full iteration
-        self._calling = 0  # the thread in which a callback runs
         self._played = 0
-        self._fresh: tuple[int, int, float] | None = None  # policy, episodes and mean of the last evaluation
-        self._last_iteration, self._last_sample = 0, None  # after which learning ends
-        self._glanced = 0.0  # when a progress bar last evaluated the agent
+        self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
+        self._last_iteration = 0  # after which learning ends
+        self._last_sample: int | None = None
         self._memory = None
-
-    @property
-    def _evaluates_first(self) -> bool:
-        """Whether the agent is one of the two algorithms that know what theirs earns before they learn."""
-        return evaluates_first(self._learner)
-
-    @property
-    def _keeps_best(self) -> bool:
-        """Whether the agent kept is the best so far, not the last."""
-        return evaluates_first(self._learner)
 
     @property
     def compiled(self) -> bool:
         """Whether the environment runs as machine code; otherwise the same loop runs interpreted."""
         return self._world.compiled
+
+    @property
+    def num_timesteps(self) -> int:
+        """The environment steps that it has learnt from, as Stable-Baselines3 calls them."""
+        row = self._status[0]
+        under_way = row["steps"] if row["iteration"] >= 0 and row["episode"] > 0 else 0
+        return int(self._history["steps"][: self._done].sum() + under_way)
+
+    @property
+    def history(self) -> np.recarray:
+        """One entry per iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
+
+        `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
+        of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of
+        the agent kept.
+        """
+        return self._history[: self._done].copy().view(np.recarray)
+
+    @property
+    def arms(self) -> int:
+        """The number of arms (balls with a domain) of the agent kept."""
+        return int(self._best.counts[ARMS])
 
     def learn(
         self,
@@ -115,9 +131,8 @@ class Learning:
     ) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learned.
 
-        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C) or the environment fails, the
-        agent is left as it was after the last full iteration.  If rewards or ξ are so large that sums of them are no
-        finite numbers any more, it raises OverflowError and leaves the agent as it was some iterations before.
+        A second call goes on where the first one ended.  If it is interrupted (Ctrl-C), if the environment fails, or if
+        sums of rewards become infinite (an OverflowError), the agent is left as it was after a full iteration.
 
         Parameters
         ----------
@@ -125,10 +140,9 @@ class Learning:
             How many training episodes.
         evaluations
             N, the rollouts after each of them, 20 if not given.  SPAQL and SPAQL-TS keep the agent with the best mean
-            of N so far, and with few rollouts the best of many means is luck: choose N so large that the standard
-            deviation of a return divided by √N is small beside the differences that matter to you (20 to 100 in the
-            paper).  For TileQ and SPAQL-R it is 0 if not given: rollouts only report, learning neither needs nor sees
-            them, and without them `history.rewards` has the returns of the training episodes.
+            of N so far, which is luck if N is small: the standard deviation of a return divided by √N should be small
+            beside the differences that matter to you.  For TileQ and SPAQL-R rollouts only report, so that it is 0 if
+            not given; `history.rewards` then has the returns of the training episodes.
         progress_bar
             Show how far it is, on standard error.
         samples, total_timesteps
@@ -141,10 +155,8 @@ class Learning:
         stop_at
             Stop as soon as `history.rewards` reaches this.
         reevaluations
-            Rollouts that the best agent plays again after every iteration, for SPAQL and SPAQL-TS; the mean to beat,
-            and `history.rewards`, is then that of all it has played, which no luck keeps high for long.  But N lucky
-            rollouts of another agent beat that more easily, so N should not be small.  The paper's algorithms have
-            none (0).
+            SPAQL and SPAQL-TS: rollouts that the best agent plays again after every iteration.  The mean to beat is
+            then that of all it has played, which no luck keeps high for long.  The paper's algorithms have none (0).
         """
         samples = total_timesteps if samples is None else samples
         if samples is not None and not self._counts_samples:
@@ -159,87 +171,89 @@ class Learning:
                         f"{number:,}", self._learner.limit, number)  # fmt: skip
         N = self._evaluations if evaluations is None else evaluations
         N = check_integer("evaluations", N, at_least=0 if self._counts_samples else 1)
-        hooks = self._check_hooks(callback, stop_at, reevaluations)
-        if self._learning.locked():
-            raise RuntimeError(BUSY if self._calling != threading.get_ident() else NESTED)
-        self._compile(lambda starts: self._advance(starts, N))  # before Ctrl-C is held back, or a bar counts the time
-        with deferred_interrupts() as check_interrupts:  # around all else: it must not come between lock and backup
-            self._learn(number, name == "samples", N, hooks, progress_bar, check_interrupts)
-        return self
-
-    def _compile(self, play: Callable[[np.ndarray], Any]) -> None:
-        """Make or read the machine code of a loop: it plays no episode."""
-        if isinstance(self._world, CompiledWorld):
-            play(self._world.draw(np.random.default_rng(0), 1)[:0])
-
-    def _learn(
-        self, number: int, by_samples: bool, N: int, hooks: Hooks, progress_bar: bool, check_interrupts: Any
-    ) -> None:
-        """Train for at most so many iterations or samples, and leave a sound agent whatever happens."""
-        if not self._learning.acquire(blocking=False):
-            raise RuntimeError(BUSY)
-        try:
-            self._backup, self._whole = self._state(), True
-            self._last_iteration = max(0, int(self._status["iteration"][0])) + number
-            self._last_sample = self.num_timesteps + number if by_samples else None
-            self._world.between_steps = check_interrupts
-            with (
-                contextlib.nullcontext() if self.compiled else exclusively(self.env),
-                progress(number, type(self).__name__, shown=progress_bar) as bar,
-            ):
-                self._learn_until(number, N, hooks, check_interrupts, bar)
-        except BaseException:
-            if self._backup is not None and not self._whole:
-                self._set_state(self._backup)
-            raise
-        finally:
-            self._history = self._history[: max(0, int(self._status["iteration"][0]))]
-            self._world.between_steps = do_nothing
-            self._backup = None
-            self._played = self._played if hooks.reevaluations else -bool(self._played)
-            self._learning.release()
-
-    def _check_hooks(self, callback: Any, stop_at: Any, reevaluations: Any) -> Hooks:
-        """Return what is to be done after every iteration, or say what is wrong with it."""
         M = check_integer("reevaluations", reevaluations, at_least=0)
         if M and not self._keeps_best:
             raise ValueError(f"{type(self).__name__} keeps its last agent, not its best: reevaluations must be 0")
         callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
         if not all(map(callable, callbacks)):
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
+        if stop_at is not None:
+            goal = check_number("stop_at", stop_at)
+            callbacks.append(lambda agent: agent.history.rewards[-1] < goal)
         for before in (each.before for each in callbacks if hasattr(each, "before")):
             before(self)  # as `keep_best` checks its file before hours of training
-        return Hooks(callbacks, None if stop_at is None else check_number("stop_at", stop_at), M)
 
-    def _learn_until(self, number: int, N: int, hooks: Hooks, check_interrupts: Any, bar: tqdm) -> None:
-        """Train until nothing is missing, with a look at the keyboard now and then."""
-        compiled, first = self.compiled, max(0, int(self._status["iteration"][0]))
-        rows = self._history[:first], records(number, HISTORY)
-        self._history = np.concatenate(rows).view(type(rows[1]))
-        self._glanced = copied = time.perf_counter()
-        chunk = max(1, FIRST_CHUNK // self._learner.limit) if compiled else N + 1  # episodes of about CHUNK seconds
+        if self._lock.locked():
+            raise RuntimeError(BUSY)
+        self._compile(N)
+        with deferred_interrupts() as check_interrupts, self._alone():
+            self._last_iteration = self._done + number
+            self._last_sample = self.num_timesteps + number if name == "samples" else None
+            self._backup, self._whole = self._state(), True
+            self._world.between_steps = check_interrupts
+            try:
+                with self._environment(), progress(number, type(self).__name__, shown=progress_bar) as bar:
+                    self._learn(number, N, M, callbacks, check_interrupts, bar)
+            except BaseException:
+                if not self._whole:
+                    self._set_state(self._backup)
+                raise
+            finally:
+                self._history = self._history[: self._done]
+                self._world.between_steps = do_nothing
+                self._backup = None
+                self._played = self._played if M else -bool(self._played)
+        return self
+
+    def _compile(self, N: int) -> None:
+        """Make or read the machine code before Ctrl-C is held back and a bar counts the time: it plays no episode."""
+        if isinstance(self._world, CompiledWorld):
+            self._advance(self._world.draw(np.random.default_rng(0), 1)[:0], N)
+            return
+        other = object.__new__(type(self))
+        other.__dict__ |= vars(self)
+        other._trainee, other._best, other._status, *_, other._memory = self._state()
+        other._world, other._history = Nowhere(self._space), records(self._done + 2, HISTORY)
+        other._rng = np.random.default_rng(0)
+        other._advance(range(4), 1)
+
+    def _learn(
+        self, number: int, N: int, M: int, callbacks: list[Callback], check_interrupts: Callable, bar: tqdm
+    ) -> None:
+        """Train for at most so many iterations or samples, with a look at the keyboard now and then."""
+        first, history = self._done, records(self._done + number, HISTORY)
+        history[:first], self._history = self._history[:first], history
+        copied = time.perf_counter()
+        chunk = (
+            max(1, FIRST_CHUNK // self._learner.limit) if self.compiled else N + 1
+        )  # episodes of about CHUNK seconds
         while (missing := self._missing()) > 0:
-            done = int(self._status["iteration"][0])
-            episodes = self._next_episodes(chunk, N, 1 if hooks.any else missing)
+            done = self._done
+            episodes = self._next_episodes(chunk, N, 1 if callbacks or M else missing)
             # A copy costs as much as a short iteration, and machine code that ends with a full one needs none.
-            if self._whole and (not compiled or episodes <= N or time.perf_counter() - copied > CHUNK):
+            if self._whole and (not self.compiled or episodes <= N or time.perf_counter() - copied > CHUNK):
                 self._backup, copied = self._state(), time.perf_counter()
-            starts = self._world.starts(episodes)
-            before, self._whole = time.perf_counter(), False
-            self._advance(starts, N)
-            if compiled:
-                pace = episodes / max(1e-9, time.perf_counter() - before)
+            began, self._whole = time.perf_counter(), False
+            self._advance(self._world.starts(episodes), N)
+            if self.compiled:
+                pace = episodes / max(1e-9, time.perf_counter() - began)
                 chunk = max(1, min(2 * chunk, int(CHUNK * pace)))
             if self._status["episode"][0] == 0:
-                if hooks.reevaluations:
-                    self._reevaluate(N, hooks.reevaluations)
-                check_finite(self._trainee, self._best, self._status, self._history[max(0, done) :][:episodes])
+                if M:
+                    self._reevaluate(N, M)
+                check_finite(self._trainee, self._best, self._status, self._history[done:][:episodes])
                 self._whole = True
-                self._report(bar, number)
-                self._advise(N)
-                if self._status["iteration"][0] > first and self._stops(hooks):
-                    return
+                if self._done > first:
+                    self._report(bar, number)
+                    answers = [callback(self) for callback in callbacks]
+                    if any(isinstance(answer, (bool, np.bool_)) and not answer for answer in answers):
+                        return
             check_interrupts()
+
+    @property
+    def _done(self) -> int:
+        """How many iterations are done."""
+        return max(0, int(self._status["iteration"][0]))
 
     def _missing(self) -> int:
         """Return how many iterations are sure to come before learning ends, the one under way included."""
@@ -249,31 +263,24 @@ class Learning:
         left, under_way = self._last_sample - self.num_timesteps, self._status["episode"][0] > 0
         return -(-left // self._learner.limit) + int(under_way)
 
-    @property
-    def num_timesteps(self) -> int:
-        """The environment steps that it has learnt from, as Stable-Baselines3 calls them."""
-        row = self._status[0]
-        steps = self._history["steps"][: max(0, int(row["iteration"]))].sum()
-        return int(steps + (row["steps"] if row["iteration"] >= 0 and row["episode"] > 0 else 0))
+    def _next_episodes(self, chunk: int, N: int, missing: int) -> int:
+        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
+
+        There a copy to fall back on can be taken.
+        """
+        rest = N + 1 - int(self._status["episode"][0])
+        if chunk < rest:
+            return chunk
+        return rest + min((chunk - rest) // (N + 1), missing - 1) * (N + 1)
 
     def _advance(self, starts: Any, N: int) -> None:
         """Play an episode from each of these starts, to learn or to evaluate."""
         run = Run(self._learner, self._trainee, self._best, self._status, self._history)
         self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
 
-    def _stops(self, hooks: Hooks) -> bool:
-        """Call the callbacks; return whether one of them, or a reward, ends the learning."""
-        self._calling = threading.get_ident()
-        try:
-            answers = [callback(self) for callback in hooks.callbacks]
-            stopped = [isinstance(answer, (bool, np.bool_)) and not answer for answer in answers]
-        finally:
-            self._calling = 0
-        return any(stopped) or (hooks.stop_at is not None and self.history.rewards[-1] >= hooks.stop_at)
-
     def _reevaluate(self, N: int, M: int) -> None:
         """Play M rollouts of the agent kept; its mean becomes that of all it has played since it is the best."""
-        done, best = int(self._status["iteration"][0]), self._status["best"][0]
+        done, best = self._done, self._status["best"][0]
         new = done == 0 or self._history["evaluations"][done - 1] == best  # one that is not has a lower mean
         played = N if new or self._played <= 0 else self._played
         rewards, steps = np.empty(M), np.empty(M, np.int64)
@@ -287,29 +294,22 @@ class Learning:
         else:
             self._status["evaluation_steps"] += steps.sum()
 
-    def _advise(self, N: int) -> None:
-        """Warn, once each, if only the paper's horizon ends episodes, and if nearly all that is seen is one state."""
-        done = max(0, int(self._status["iteration"][0]))
-        if self._advice.unlimited:  # otherwise nobody needs to look through the whole history
-            longest = self._history["steps"][:done].max(initial=0)
-            if N:  # of rollouts only the mean length is known; the first entry has those before learning, too
-                longest = max(longest, self._history["evaluation_steps"][1:done].max(initial=0) / N / 0.9)
-            self._advice.if_cut_off(longest, self._learner.H)
-        self._advice.if_crowded(done, self._crowded)
+    def _report(self, bar: tqdm, number: int) -> None:
+        """Show how much of so many iterations or samples is done; warn, once each, of what would spoil the rest."""
+        row = self._history[self._done - 1]
+        name = "best" if self._keeps_best else "return"
+        bar.set_postfix({name: f"{row['rewards']:.1f}", "arms": str(row["arms"])}, refresh=False)
+        ahead = (
+            self._last_iteration - self._done if self._last_sample is None else self._last_sample - self.num_timesteps
+        )
+        bar.update(number - ahead - bar.n)
+        if self._advice.unlimited:
+            self._advice.if_cut_off(self._history["steps"][: self._done].max(), self._learner.H)
+        self._advice.if_crowded(self._done, self._crowded)
 
     def _crowded(self) -> bool:
         """Return whether nearly all observations so far may lie in one small cell."""
         return is_crowded(self._trainee, CROWDED)
-
-    def _next_episodes(self, chunk: int, N: int, missing: int) -> int:
-        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
-
-        There a copy to fall back on can be taken.
-        """
-        rest = N + 1 - int(self._status["episode"][0])
-        if chunk < rest:
-            return chunk
-        return rest + min((chunk - rest) // (N + 1), missing - 1) * (N + 1)
 
     def evaluate(
         self,
@@ -344,42 +344,27 @@ class Learning:
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
         rewards, steps = np.empty(episodes), np.empty(episodes, np.int64)
-        begun: list[np.ndarray] | None = [] if starts else None
-        given = self._kept(), self._learner, bool(deterministic), rng, rewards[:0], steps[:0]
-        self._compile(lambda none: self._world.call(self._rollouts, none, *given))
-        with deferred_interrupts() as check_interrupts:
-            self._play(env_seed, bool(deterministic), rng, rewards, steps, begun, check_interrupts)
-        self._fresh = self._policy_number(), episodes, float(rewards.mean())
-        self._advice.if_cut_off(int(steps.max()), self._learner.H)
-        found = np.stack((rewards, steps)) if lengths else rewards
-        return found if begun is None else (found, np.array(begun))
-
-    def _play(
-        self,
-        env_seed: int,
-        central: bool,
-        rng: np.random.Generator,
-        rewards: np.ndarray,
-        steps: np.ndarray,
-        begun: list[np.ndarray] | None,
-        check_interrupts: Callable[[], None],
-    ) -> None:
-        """Write the sums of rewards and the lengths of episodes under the policy kept; note where they begin."""
-        world, kept, episodes = self._make_world(env_seed), self._kept(), len(rewards)
+        world, kept, piece = self._make_world(env_seed), self._kept(), episodes
+        begun: list[np.ndarray] = []
         if isinstance(world, CompiledWorld):
             piece = max(1, SLICE // self._learner.limit)
+            nowhere = world.draw(np.random.default_rng(0), 1)[:0]  # compile before Ctrl-C is held back
+            given = kept, self._learner, bool(deterministic), rng
+            world.call(self._rollouts, nowhere, *given, rewards[:0], steps[:0])
+        elif starts:
+            world.begun = begun
+        with deferred_interrupts() as check_interrupts, self._environment():
+            world.between_steps = check_interrupts
             for part in (slice(first, first + piece) for first in range(0, episodes, piece)):
-                starts = world.starts(len(rewards[part]))
-                world.call(self._rollouts, starts, kept, self._learner, central, rng, rewards[part], steps[part])
-                if begun is not None:
-                    begun += map(world.first_observation, starts)
+                places, found = world.starts(len(rewards[part])), (rewards[part], steps[part])
+                world.call(self._rollouts, places, kept, self._learner, bool(deterministic), rng, *found)
+                if starts and isinstance(world, CompiledWorld):
+                    begun += map(world.first_observation, places)
                 check_interrupts()
-            return
-        if self._learning.locked() and self._calling != threading.get_ident():
-            raise RuntimeError(BUSY)  # and the environment
-        world.between_steps, world.begun = check_interrupts, begun
-        with self._evaluating, exclusively(self.env):  # there is only one
-            world.call(self._rollouts, world.starts(episodes), kept, self._learner, central, rng, rewards, steps)
+        self._fresh = self._done, episodes, float(rewards.mean())
+        self._advice.if_cut_off(int(steps.max()), self._learner.H)
+        returns = np.stack((rewards, steps)) if lengths else rewards
+        return (returns, np.array(begun)) if starts else returns
 
     def _make_world(self, env_seed: int) -> CompiledWorld | InterpretedWorld:
         """The compiled twin of the environment if there is one, else the environment itself."""
@@ -387,83 +372,53 @@ class Learning:
         world = compiled_world(self.env, self._space, env_seed, raw_first)
         return world or InterpretedWorld(self.env, self._space, env_seed, raw_first, self._advice)
 
+    @property
+    def _keeps_best(self) -> bool:
+        """Whether the agent kept is the best so far, not the last."""
+        return evaluates_first(self._learner)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the thread that learns, or refuse."""
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(BUSY)
+        self._thread = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._thread = 0
+            self._lock.release()
+
+    def _environment(self) -> Any:
+        """Have the environment for this thread alone, where there is only one."""
+        return contextlib.nullcontext() if self.compiled else exclusively(self.env)
+
     def _kept(self) -> Any:
         """The partition that is kept, which nothing changes while it is read."""
-        backup = self._backup if self._calling != threading.get_ident() else None
+        backup = self._backup if self._thread != threading.get_ident() else None
         return self._best if backup is None or self._keeps_best else backup.best
 
     def _settled(self) -> State:
         """Return a copy of the state after a full iteration: in a callback, and where nothing learns."""
-        with deferred_interrupts():  # which would leave the lock taken
-            mine = self._calling == threading.get_ident()
-            if not mine and not self._learning.acquire(blocking=False):
-                raise RuntimeError(BUSY)
-            try:
-                return self._state()
-            finally:
-                if not mine:
-                    self._learning.release()
-
-    def _policy_number(self) -> int:
-        """Return the iteration that the policy kept is of, or the last one where that is not known."""
-        done = max(0, int(self._status["iteration"][0]))
-        if not self._keeps_best or self._played:
-            return done
-        rows = self._history[:done]
-        return int(np.flatnonzero(rows["evaluations"] >= rows["rewards"]).max(initial=-1)) + 1
-
-    def _streams(self) -> dict:
-        """The states of the agent's random streams."""
-        return {
-            "agent": self._rng.bit_generator.state,
-            "environment": self._world.stream,
-            "prediction": self._prediction_rng.bit_generator.state,
-        }
-
-    def _set_streams(self, streams: dict) -> None:
-        self._rng.bit_generator.state = streams["agent"]
-        self._prediction_rng.bit_generator.state = streams["prediction"]
-        self._world.stream = streams["environment"]
+        if self._thread == threading.get_ident():
+            return self._state()
+        with deferred_interrupts(), self._alone():  # an interrupt would leave the lock taken
+            return self._state()
 
     def _state(self) -> State:
         """A copy of all that learning changes."""
         trainee = copy_of(self._trainee)
         best = copy_of(self._best) if self._keeps_best else trainee
-        history = self._history[: max(0, int(self._status["iteration"][0]))].copy()
-        return State(trainee, best, self._status.copy(), history, self._streams(), self._played, copy_of(self._memory))
+        streams = {
+            "agent": self._rng.bit_generator.state,
+            "environment": self._world.stream,
+            "prediction": self._prediction_rng.bit_generator.state,
+        }
+        history = self._history[: self._done].copy()
+        return State(trainee, best, self._status.copy(), history, streams, self._played, copy_of(self._memory))
 
     def _set_state(self, state: State) -> None:
         self._trainee, self._best, self._status, self._history, streams, self._played, self._memory = state
-        self._set_streams(streams)
-
-    def _report(self, bar: tqdm, number: int) -> None:
-        """Show on the bar how much of so many iterations or samples is done."""
-        done = int(self._status["iteration"][0])
-        if done > 0 and not bar.disable:
-            row = self._history[done - 1]
-            shown = {"best" if self._keeps_best else "return": f"{row['rewards']:.1f}"}
-            if self._keeps_best and self.compiled:  # the best of many means is partly luck
-                if time.perf_counter() - self._glanced > GLANCE:
-                    self.evaluate(50, seed=done)
-                    self._glanced = time.perf_counter()
-                if self._fresh and self._fresh[0] == self._policy_number():
-                    shown["fresh"] = f"{self._fresh[2]:.1f}"
-            bar.set_postfix(shown | {"arms": str(row["arms"])}, refresh=False)
-            by_samples = self._last_sample is not None
-            left = self._last_sample - self.num_timesteps if by_samples else self._last_iteration - done
-            bar.update(number - left - bar.n)
-
-    @property
-    def history(self) -> np.recarray:
-        """One entry per iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
-
-        `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
-        of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of
-        the agent kept.
-        """
-        return self._history[: max(0, int(self._status["iteration"][0]))].copy().view(np.recarray)
-
-    @property
-    def arms(self) -> int:
-        """The number of arms (balls with a domain) of the agent kept."""
-        return int(self._best.counts[ARMS])
+        self._rng.bit_generator.state = streams["agent"]
+        self._prediction_rng.bit_generator.state = streams["prediction"]
+        self._world.stream = streams["environment"]

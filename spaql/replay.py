@@ -39,6 +39,7 @@ from spaql.spaces import check_circles, pairs_of
 from spaql.systems import ENDED, CompiledWorld, reset, room, step
 
 MEMORY = 100_000  # transitions
+KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition
 ROOM = 1024  # transitions there is room for from the start
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
 MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
@@ -96,12 +97,10 @@ class Memory(NamedTuple):
     taken: np.ndarray  # one number: samples so far
     extremes: np.ndarray  # the lowest and the highest reward so far, and zero
 
-    KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
         kept = min(int(self.taken[0]), len(self.reward))
-        arrays = {f"memory_{name}": getattr(self, name)[:kept] for name in self.KEPT}
+        arrays = {f"memory_{name}": getattr(self, name)[:kept] for name in KEPT}
         return arrays | {"memory_taken": self.taken, "memory_extremes": self.extremes}
 
     def restored(self, arrays: dict[str, np.ndarray], size: int, actions: int) -> "Memory":
@@ -109,7 +108,7 @@ class Memory(NamedTuple):
         taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
         kept = min(taken, size)
         memory = with_room(self, kept, size)
-        for name in self.KEPT:
+        for name in KEPT:
             into = getattr(memory, name)
             read = check_array(arrays, f"memory_{name}", into.dtype, kept)
             if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
@@ -381,13 +380,8 @@ class ReplayAgent(Agent):
             limit=self._learner.limit,
             **{name: given[name] for name in ("epsilon", "decay", "replays", "steps")},
         )
-        self._trainee = self._best = self._representation()
         room = min(ROOM, self._memory_size)
         self._memory = new_memory(room, len(self._space.centre), self._best.width)
-
-    def _representation(self) -> Any:
-        """Return the representation with which the agent begins."""
-        raise NotImplementedError
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters, or say what is wrong with them."""

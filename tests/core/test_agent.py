@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import AQL, SPAQL, SPAQLTS, Random, Rules, TileQ
+from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, Rules, TileQ
+from spaql.learning import Nowhere
 from spaql.partition import copy
 from spaql.policies import evaluate
 from spaql.systems import make_env
-from tests.conftest import Opaque, same_sines
+from tests.conftest import same_sines
 
 ALGORITHMS = [AQL, SPAQL, SPAQLTS, Random]
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "spaql/PendulumScaled-v1", "CartPole-v0"]
@@ -100,12 +101,6 @@ def test_discrete_actions_need_not_start_at_0():
 def test_learning_learns():
     agent = SPAQLTS("CartPole-v0", xi=20, seed=0).learn(100, 20)
     assert agent.evaluate(200, seed=1).mean() > 100 > 30 > Random("CartPole-v0", seed=0).evaluate(200, seed=1).mean()
-
-
-def test_random_pendulum_averages_what_a_uniform_torque_should():
-    # Measured on Gymnasium's environment with 20,000 episodes of action_space.sample(): -1228 within 4.
-    rewards = Random("Pendulum-v1", seed=0).evaluate(20_000, seed=2)
-    assert abs(rewards.mean() + 1228) < 4 + 4 * rewards.std() / np.sqrt(len(rewards))
 
 
 @pytest.mark.long
@@ -231,50 +226,31 @@ def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations
     assert np.array_equal(undisturbed.learn(5, 2).history, agent.learn(5, 2).history)
 
 
-class Failing(gym.Wrapper):
-    """Fails once, at a step of our choice."""
+class Odd(gym.Wrapper):
+    """A reward, or a speed, of our choice."""
 
-    def __init__(self, env, at):
-        super().__init__(env)
-        self.left = at
+    def __init__(self, reward=None, speed=None):
+        super().__init__(make_env("CartPole-v0"))
+        self.given, self.speed = reward, speed
 
     def step(self, action):
-        self.left -= 1
-        if self.left == 0:
-            raise RuntimeError("the motor is on fire")
-        return self.env.step(action)
+        observation, reward, *rest = self.env.step(action)
+        if self.speed is not None:
+            observation[1] = self.speed
+        return observation, reward if self.given is None else self.given, *rest
 
 
-@same_sines
-def test_a_failing_environment_leaves_the_last_full_iteration():
-    agent = make(SPAQL, Failing(make_env("Pendulum-v1"), at=200 * (2 + 3 * 4 + 1) + 77))
-    with pytest.raises(RuntimeError, match="on fire"):
-        agent.learn(50, 2)
-    undisturbed = make(SPAQL, "Pendulum-v1").learn(len(agent.history), 2)
-    assert len(agent.history) == 4
-    assert np.array_equal(undisturbed.learn(3, 2).history, agent.learn(3, 2).history)
-
-
-@pytest.mark.parametrize("strange", [-np.inf, np.nan, "1", np.array([1.0]), np.array([1.0, 2.0])])
-def test_a_reward_that_is_no_finite_number_is_said(strange):
-    class Broken(gym.RewardWrapper):
-        def reward(self, reward):
-            return strange
-
-    agent = make(SPAQL, Broken(make_env("CartPole-v0")))
-    with pytest.raises(ValueError, match="gave a reward of .*; expected a finite number"):
-        agent.learn(1, 1)
-    with pytest.raises(ValueError, match="gave a reward of .*; expected a finite number"):
-        evaluate(agent.policy.tree(), agent.env, 1)
-
-
-@pytest.mark.parametrize("reward", [1, np.float32(1), np.array(1.0), True, np.bool_(True)])
-def test_a_reward_may_be_any_kind_of_number(reward):
-    class Odd(gym.RewardWrapper):
-        def reward(self, given):
-            return reward
-
-    assert make(SPAQL, Odd(make_env("CartPole-v0"))).learn(1, 1).history.evaluations[0] >= 1
+def test_rewards_and_observations_that_are_no_numbers_are_said():
+    for strange in (-np.inf, np.nan, "1", np.array([1.0]), np.array([1.0, 2.0])):
+        agent = make(SPAQL, Odd(strange))
+        for play in (lambda agent: agent.learn(1, 1), lambda agent: evaluate(agent.policy.tree(), agent.env, 1)):
+            with pytest.raises(ValueError, match="gave a reward of .*; expected a finite number"):
+                play(agent)
+    for strange in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            make(SPAQL, Odd(speed=strange)).learn(1, 1)
+    for number in (1, np.float32(1), np.array(1.0), True, np.bool_(True)):
+        assert make(SPAQL, Odd(number)).learn(1, 1).history.evaluations[0] >= 1
 
 
 class Scaled(gym.RewardWrapper):
@@ -304,78 +280,49 @@ def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_
     assert len(algorithm.load(tmp_path / "agent.npz", make_env("CartPole-v0")).history) == len(agent.history)
 
 
-@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_nan_or_infinity_from_the_environment_is_said(strange):
-    class Broken(gym.ObservationWrapper):
-        def observation(self, observation):
-            return observation + np.array([0.0, strange, 0.0, 0.0])  # CartPole's speed, which has no bounds
-
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        make(SPAQL, Broken(make_env("CartPole-v0"))).learn(1, 1)
-
-
-@pytest.mark.parametrize("what", ["observation_space", "action_space"])
-def test_bounds_too_far_apart_for_numbers_are_said(what):
-    far = np.finfo(float).max
-    env = Opaque(make_env("Pendulum-v1"))
-    setattr(env, what, gym.spaces.Box(-far, far, getattr(env, what).shape, np.float64))
-    with pytest.raises(ValueError, match="too far apart for floating-point numbers"):
-        make(SPAQL, env)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"xi": -1}, "xi must be a number of at least 0"),
-        ({"xi": float("nan")}, "xi must be a finite number"),
-        ({"xi": "20"}, "xi must be a finite number"),
-        ({"xi": 10**400}, "xi must be a finite number of at least 0, not one of 1329 bits"),
-        ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000, not 10{30}"),
-        ({"u": -(10**400)}, "u must be a finite number"),
-        ({"horizon": 0}, "horizon must be a whole number"),
-        ({"tau_min": 0}, "tau_min must be a number above 0"),
-        ({"u": 0.5}, "u must be a number of at least 1"),
-        ({"lam": -1.2}, "lam must be"),
-        ({"seed": -3}, "seed must be"),
-        ({"seed": 0.5}, "seed must be"),
-        ({"reference": [0, 0]}, "reference must be 4 finite numbers"),
-        ({"reference": [0, 0, 0, np.inf]}, "reference must be 4 finite numbers"),
-        ({"reference": [5, 0, 0, 0]}, "within the observation's bounds"),
-        ({"rules": "original"}, "rules must be 'paper' or 'released'"),
-        ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
-        ({"initial": np.nan}, "initial must be a finite number, not nan"),
-        ({"discount": 1.01}, "discount must be a number of at least 0 and at most 1, not 1.01"),
-        ({"slopes": [1, 2]}, "slopes"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, says):
-    with pytest.raises(ValueError, match=says):
-        SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
+BAD_PARAMETERS = [
+    ({"xi": -1}, "xi must be a number of at least 0"),
+    ({"xi": "20"}, "xi must be a finite number"),
+    ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000, not 10{30}"),
+    ({"tau_min": 0}, "tau_min must be a number above 0"),
+    ({"u": 0.5}, "u must be a number of at least 1"),
+    ({"lam": -1.2}, "lam must be"),
+    ({"seed": 0.5}, "seed must be"),
+    ({"reference": [0, 0]}, "reference must be 4 finite numbers"),
+    ({"reference": [5, 0, 0, 0]}, "within the observation's bounds"),
+    ({"rules": "original"}, "rules must be 'paper' or 'released'"),
+    ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
+    ({"initial": np.nan}, "initial must be a finite number, not nan"),
+    ({"discount": 1.01}, "discount must be a number of at least 0 and at most 1, not 1.01"),
+    ({"slopes": [1, 2]}, "slopes"),
+]
 
 
-class Many(Arm):
-    """More actions than anybody can try."""
-
-    def __init__(self, actions):
-        self.action_space = spaces.Discrete(actions)
-
-
-class Several(Arm):
-    action_space = spaces.MultiDiscrete([2, 3])
+def test_bad_parameters_are_refused():
+    for parameters, says in BAD_PARAMETERS:
+        with pytest.raises(ValueError, match=says):
+            SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
 
 
+def changed(space, name="action_space"):
+    """An environment of which one space is another."""
+    env = Arm()
+    setattr(env, name, space)
+    return env
+
+
+FAR = spaces.Box(-np.finfo(float).max, np.finfo(float).max, (2,), np.float64)
 BAD_CALLS = [
     (lambda agent: agent.learn(samples=1000), "SPAQL learns by iterations"),
     (lambda agent: SPAQL("CartPole-v0", xi=1).learn(), "give either iterations"),
-    (lambda agent: SPAQL(Many(2**40), xi=1), "expected at most 1,000"),
-    (lambda agent: TileQ(Many(10**7)), "expected at most 1,000"),
+    (lambda agent: SPAQL(changed(spaces.Discrete(2**40)), xi=1), "expected at most 1,000"),
+    (lambda agent: SPAQLR(changed(spaces.Discrete(10**7))), "expected at most 1,000"),
+    (lambda agent: SPAQL(changed(FAR), xi=1), "too far apart for floating-point numbers"),
+    (lambda agent: SPAQL(changed(FAR, "observation_space"), xi=1), "too far apart for floating-point numbers"),
     (lambda agent: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
     (lambda agent: agent.learn(3, evaluations=0), "evaluations"),
-    (lambda agent: agent.learn(2.5), "iterations"),
     (lambda agent: agent.learn(10**20), "iterations must be a whole number of at most 100,000,000"),
-    (lambda agent: agent.learn(1, 10**5000), "evaluations must be .* at most 1,000,000,000, not one of 16610 bits"),
     (lambda agent: agent.evaluate(10**12), "episodes must be a whole number of at most 1,000,000,000"),
-    (lambda agent: AQL("CartPole-v0", xi=1, horizon=10**8), "horizon must be a whole number of at most 1,000,000"),
     (lambda agent: agent.evaluate(0), "episodes"),
     (lambda agent: agent.predict(np.zeros(3)), "expected an observation of shape"),
     (lambda agent: agent.predict(np.full(4, np.nan)), "NaN"),
@@ -395,31 +342,26 @@ def test_bad_calls_are_refused():
     with pytest.raises(TypeError, match="AQL has no parameter lam=1.2: .* It has xi, seed"):
         AQL("CartPole-v0", xi=1, lam=1.2)
     with pytest.raises(TypeError, match="TileQ and SPAQLR choose among all combinations"):
-        SPAQL(Several(), xi=1)
+        SPAQL(changed(spaces.MultiDiscrete([2, 3])), xi=1)
     with pytest.raises(TypeError, match="lambda_"):
         SPAQLTS("CartPole-v0", xi=1, lambda_=1.2)
 
 
-def test_the_progress_bar_reaches_the_end_without_flooding_a_log(capsys):
+def test_the_progress_bar_reaches_the_end_and_never_stops_learning(capsys, monkeypatch):
     make(SPAQL, "CartPole-v0").learn(500, 20, progress_bar=True)
     shown = capsys.readouterr().err
     assert "500/500" in shown
-    assert "best=" in shown
-    assert shown.count("\r") < 10
-    make(SPAQL, "CartPole-v0").learn(2, 2)
-    assert capsys.readouterr().err == ""
+    assert shown.count("\r") < 10  # which would flood a log
 
-
-@pytest.mark.parametrize("stream", ["none", "closed", "full"])
-def test_the_progress_bar_never_stops_learning(stream, monkeypatch):
     class Full(io.StringIO):
         def write(self, text):
             raise OSError(28, "No space left on device")
 
     closed = io.StringIO()
     closed.close()
-    monkeypatch.setattr(sys, "stderr", {"none": None, "closed": closed, "full": Full()}[stream])
-    assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
+    for stream in (None, closed, Full()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -443,16 +385,17 @@ def test_an_agent_in_files_that_only_can_be_read_learns(tmp_path):
         assert np.array_equal(lent.learn(2, 2).history, agent.learn(2, 2).history)
 
 
-def test_an_interrupt_is_raised_while_the_machine_code_is_made(monkeypatch):
-    agent = make(SPAQL, "CartPole-v0")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_interrupt_is_raised_while_the_machine_code_is_made(opaque, wrapped, monkeypatch):
+    for agent in (make(SPAQL, opaque("CartPole-v0") if wrapped else "CartPole-v0"), TileQ(opaque("CartPole-v0"))):
 
-    def slow(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)
-        raise AssertionError("Ctrl-C was held back")
+        def slow(*_):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1.0)
+            raise AssertionError("Ctrl-C was held back")
 
-    monkeypatch.setattr(agent._world, "call", slow)
-    with pytest.raises(KeyboardInterrupt):
-        agent.learn(3, 2)
-    monkeypatch.undo()
-    assert len(agent.learn(3, 2).history) == 3
+        with monkeypatch.context() as patch:
+            patch.setattr(Nowhere if not agent.compiled else agent._world, "call", slow)
+            with pytest.raises(KeyboardInterrupt):
+                agent.learn(3, 2)
+        assert len(agent.learn(3, 2).history) == 3

@@ -79,8 +79,9 @@ def test_best_and_last_are_kept_and_drawn(folder):
     assert (where / "learning.svg").stat().st_size > 0
 
 
-def test_the_grid_has_its_groups(folder):
-    assert "SPAQL-R" in said(folder, "grid.py")[0]
+def test_the_sweep_has_its_groups(folder):
+    printed, _ = said(folder, "many.py")
+    assert {line.split()[0] for line in printed.splitlines()} >= {"discount", "0.950", "0.995"}
 
 
 def test_the_machine_code_gives_the_same_bits(folder):

@@ -1,33 +1,15 @@
-"""SPAQL-R: its cells, against a naive version; what its values converge to; its policy and files."""
+"""SPAQL-R alone: its cells, what its values converge to, its policy; `test_tileq` has what both share."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import SPAQLR, files
-from spaql.files import FORMAT, VERSION
+from spaql import SPAQLR
 from spaql.policies import export_text
 from spaql.spaqlr import box_around, halve, leaf_below, one_cell
 from spaql.systems import make_env
-from tests.conftest import same_sines
-from tests.core.naive_replay import Naive, NaiveCells
-from tests.core.test_tileq import IDS, SMALL, damage, forgetful  # noqa: F401 (a fixture)
-
-CELLS = SMALL | {"visits": 8}
-
-
-@same_sines
-@pytest.mark.parametrize("env_id", IDS)
-def test_the_package_learns_what_the_naive_version_learns(env_id, forgetful):  # noqa: F811
-    agent, episodes = SPAQLR(env_id, seed=4, **CELLS), 15 if "Cart" in env_id else 4
-    naive = Naive(SPAQLR(make_env(env_id), seed=4, **CELLS), NaiveCells, memory=300, **CELLS)
-    assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(naive.learn(episodes), abs=1e-9)
-    tree, (states, points) = agent._best, naive.seen(200)
-    cells = [leaf_below(tree.child, tree.axis, tree.border, 0, points, row) for row in range(200)]
-    assert len(set(cells)) > 5
-    assert np.ravel(tree.q[cells]) == pytest.approx(np.ravel([naive.what.q(x) for x in states]), rel=1e-6)
-    assert tree.best[cells].tolist() == [naive.best(x) for x in states]
+from tests.core.test_tileq import CELLS
 
 
 def test_a_cell_is_halved_where_it_is_widest_and_a_state_on_the_border_is_in_the_upper_half():
@@ -89,44 +71,3 @@ def test_the_policy_is_a_tree_to_read(env_id):
     predicted = np.ravel(agent.predict(observations, deterministic=True)[0])
     assert np.array_equal(np.ravel(tree.predict(observations)[0]), predicted)
     assert "<" in export_text(tree)
-
-
-DAMAGES = {
-    "trainee_child": (0, 3),
-    "trainee_axis": (0, 4),
-    "trainee_best": (-1, 2),
-    "trainee_border": (0, np.nan),
-    "trainee_visits": (0, -1),
-    "trainee_q": ((0, 0), np.inf),
-}
-
-
-@pytest.mark.parametrize("name", DAMAGES)
-def test_what_no_learning_gives_is_refused(tmp_path, name):
-    damage(SPAQLR("CartPole-v0", seed=0, **CELLS).learn(samples=200), tmp_path / "agent.npz", name, *DAMAGES[name])
-    with pytest.raises(ValueError, match="not a sound saved agent"):
-        SPAQLR.load(tmp_path / "agent.npz")
-
-
-def test_an_agent_of_the_version_before_is_refused_with_what_to_do(tmp_path):
-    path = tmp_path / "agent.npz"
-    SPAQLR("CartPole-v0", seed=0, **CELLS).learn(samples=50).save(path)
-    header, arrays = files.read(path, FORMAT, VERSION)
-    arrays.pop("trainee_nodes")
-    files.write(path, header | {"parameters": {"tilings": 32}}, arrays | {"memory_weights": np.zeros((5, 3))})
-    with pytest.raises(ValueError, match="train it again"):
-        SPAQLR.load(path)
-
-
-def test_it_learns_both_systems_of_the_paper():
-    assert SPAQLR("CartPole-v0", seed=0).learn(samples=40_000).evaluate(200, seed=1).mean() > 190
-    assert SPAQLR("Pendulum-v1", seed=0).learn(samples=40_000).evaluate(200, seed=1).mean() > -250
-
-
-def test_parameters_that_went_are_refused():
-    for given in ({"tilings": 32}, {"beta": 0.05}, {"terminal": False}, {"rules": "released"}):
-        with pytest.raises(TypeError, match="SPAQLR has no parameter"):
-            SPAQLR("Pendulum-v1", **given)
-    for given in ({"visits": 0}, {"alpha": 1.5}, {"alpha": None}, {"actions": 1001}):
-        with pytest.raises(ValueError, match="must be"):
-            SPAQLR("Pendulum-v1", **given)

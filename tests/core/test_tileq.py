@@ -10,14 +10,14 @@ from gymnasium import spaces
 from spaql import SPAQLR, TileQ, files
 from spaql.files import FORMAT, VERSION
 from spaql.replay import GOES_ON, TERMINAL, Replay, learn, new_memory
-from spaql.spaqlr import one_cell
+from spaql.spaqlr import leaf_below, one_cell
 from spaql.systems import make_env
 from spaql.tileq import PLAIN, Tiles, TileWeights, active, count_of
 from tests.conftest import same_sines
-from tests.core.naive_replay import Naive, NaiveTiles
+from tests.core.naive_replay import Naive, NaiveCells, NaiveTiles
 
 SMALL = {"replays": 3, "steps": 4, "decay": 100.0}
-TILES = SMALL | {"tilings": 8}
+TILES, CELLS = SMALL | {"tilings": 8}, SMALL | {"visits": 8}
 IDS = ["Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0"]
 BOTH = [TileQ, SPAQLR]
 
@@ -104,13 +104,23 @@ def test_an_angle_turns_round_and_what_is_outside_is_on_the_last_tile():
 
 
 @same_sines
+@pytest.mark.parametrize(("algorithm", "naive", "small"), [(TileQ, NaiveTiles, TILES), (SPAQLR, NaiveCells, CELLS)])
 @pytest.mark.parametrize("env_id", IDS)
-def test_the_package_learns_what_the_naive_version_learns(env_id, forgetful):
-    agent, episodes = TileQ(env_id, seed=4, **TILES), 15 if "Cart" in env_id else 3
-    naive = Naive(TileQ(make_env(env_id), seed=4, **TILES), NaiveTiles, memory=300, **TILES)
-    assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(naive.learn(episodes), abs=1e-9)
-    states, points = naive.seen(100)
-    assert np.ravel(agent._best.values(points)) == pytest.approx(np.ravel([naive.what.q(x) for x in states]), rel=1e-6)
+def test_the_package_learns_what_the_naive_version_learns(algorithm, naive, small, env_id, forgetful):
+    agent, episodes = algorithm(env_id, seed=4, **small), 15 if "Cart" in env_id else 4
+    other = Naive(algorithm(make_env(env_id), seed=4, **small), naive, memory=300, **small)
+    assert agent.learn(episodes).history.rewards.tolist() == pytest.approx(other.learn(episodes), abs=1e-9)
+    states, points = other.seen(100)
+    expected = np.ravel([other.what.q(x) for x in states])
+    if algorithm is TileQ:
+        found = agent._best.values(points)
+    else:
+        tree = agent._best
+        cells = [leaf_below(tree.child, tree.axis, tree.border, 0, points, row) for row in range(100)]
+        found = tree.q[cells]
+        assert len(set(cells)) > 5
+        assert tree.best[cells].tolist() == [other.best(x) for x in states]
+    assert np.ravel(found) == pytest.approx(expected, rel=1e-6)
 
 
 @same_sines
@@ -162,30 +172,32 @@ def test_a_saved_agent_goes_on_to_the_same_bits(tmp_path, algorithm, env_id, for
         BOTH[1 - BOTH.index(algorithm)].load(tmp_path / "agent.npz")
 
 
-DAMAGES = {  # an array of a file, a place in it, and what stands there then
-    "memory_action": (3, 2),
-    "memory_x": ((3, 1), 1.5),
-    "memory_reward": (3, np.nan),
-    "memory_end": (3, 7),
-    "memory_taken": (0, 1200),
-    "memory_extremes": (1, 0.5),
-    "trainee_weights": (0, np.inf),
-}
+DAMAGES = [  # an algorithm, an array of its file, a place in it, and what stands there then
+    (TileQ, "memory_action", 3, 2),
+    (TileQ, "memory_x", (3, 1), 1.5),
+    (TileQ, "memory_reward", 3, np.nan),
+    (TileQ, "memory_end", 3, 7),
+    (TileQ, "memory_taken", 0, 1200),
+    (TileQ, "memory_extremes", 1, 0.5),
+    (TileQ, "trainee_weights", 0, np.inf),
+    (SPAQLR, "trainee_child", 0, 3),
+    (SPAQLR, "trainee_axis", 0, 4),
+    (SPAQLR, "trainee_best", -1, 2),
+    (SPAQLR, "trainee_border", 0, np.nan),
+    (SPAQLR, "trainee_visits", 0, -1),
+    (SPAQLR, "trainee_q", (0, 0), np.inf),
+]
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_what_no_learning_gives_is_refused(tmp_path, name):
-    damage(TileQ("CartPole-v0", seed=0, **TILES).learn(samples=200), tmp_path / "agent.npz", name, *DAMAGES[name])
-    with pytest.raises(ValueError, match="not a sound saved agent"):
-        TileQ.load(tmp_path / "agent.npz")
-
-
-def damage(agent, path, name, place, number):
-    """Save an agent with one number changed."""
-    agent.save(path)
-    header, arrays = files.read(path, FORMAT, VERSION)
-    arrays[name][place] = number
-    files.write(path, header, arrays)
+def test_what_no_learning_gives_is_refused(tmp_path):
+    path = tmp_path / "agent.npz"
+    for algorithm, name, place, number in DAMAGES:
+        algorithm("CartPole-v0", seed=0, **(TILES if algorithm is TileQ else CELLS)).learn(samples=200).save(path)
+        header, arrays = files.read(path, FORMAT, VERSION)
+        arrays[name][place] = number
+        files.write(path, {key: value for key, value in header.items() if key != "checksum"}, arrays)
+        with pytest.raises(ValueError, match="not a sound saved agent"):
+            algorithm.load(path)
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
@@ -244,42 +256,39 @@ def test_values_stay_within_what_rewards_allow():
     assert np.abs(agent._best.values(agent._memory.x)).max() < 1e4  # without the bound they grow beyond all numbers
 
 
-@pytest.mark.parametrize(("env_id", "least"), [("CartPole-v1", 450), ("Pendulum-v1", -200)])
-def test_it_learns_in_a_few_thousand_samples(env_id, least):
-    assert TileQ(env_id, seed=0).learn(samples=10_000).evaluate(200, seed=1).mean() > least
+def test_both_learn_both_systems_of_the_paper():
+    for algorithm, samples in ((TileQ, 10_000), (SPAQLR, 40_000)):
+        for env_id, least in (("CartPole-v0", 190), ("Pendulum-v1", -250)):
+            assert algorithm(env_id, seed=0).learn(samples=samples).evaluate(200, seed=1).mean() > least
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"alpha": 0}, "alpha must be a number above 0 and at most 1"),
-        ({"tilings": 6}, "tilings must be a power of two, not 6"),
-        ({"tilings": 0}, "tilings must be a whole number of at least 1"),
-        ({"bins": 2000}, "bins must be a whole number of at most 1,000"),
-        ({"bins": 1000}, "expected at most 5,000,000: give fewer bins"),
-        ({"epsilon": -0.1}, "epsilon must be a number of at least 0 and at most 1"),
-        ({"discount": 1.1}, "discount must be"),
-        ({"decay": 0}, "decay must be a number above 0"),
-        ({"replays": -1}, "replays must be a whole number of at least 0"),
-        ({"steps": 0.5}, "steps must be"),
-        ({"actions": 1}, "actions must be a whole number of at least 2"),
-        ({"horizon": 10**6, "replays": 1000}, "an episode would take minutes"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(given, message):
-    with pytest.raises(ValueError, match=message):
-        TileQ("Pendulum-v1", **given)
+BAD = [
+    ({"alpha": 0}, "alpha must be a number above 0 and at most 1"),
+    ({"tilings": 6}, "tilings must be a power of two, not 6"),
+    ({"bins": 2000}, "bins must be a whole number of at most 1,000"),
+    ({"bins": 1000}, "expected at most 5,000,000: give fewer bins"),
+    ({"epsilon": -0.1}, "epsilon must be a number of at least 0 and at most 1"),
+    ({"decay": 0}, "decay must be a number above 0"),
+    ({"replays": -1}, "replays must be a whole number of at least 0"),
+    ({"steps": 0.5}, "steps must be"),
+    ({"actions": 1}, "actions must be a whole number of at least 2"),
+    ({"horizon": 10**6, "replays": 1000}, "an episode would take minutes"),
+]
+UNKNOWN = [
+    ({"gamma": 0.9}, "called discount here"),
+    ({"learning_rate": 0.1}, "called alpha here"),
+    ({"rules": "released"}, "no parameter rules"),
+    ({"episilon": 0.1}, "did you mean epsilon"),
+]
 
 
-def test_parameters_of_others_are_named_as_here():
-    for given, message in (
-        ({"gamma": 0.9}, "called discount here"),
-        ({"learning_rate": 0.1}, "called alpha here"),
-        ({"rules": "released"}, "no parameter rules"),
-        ({"episilon": 0.1}, "did you mean epsilon"),
-    ):
-        with pytest.raises(TypeError, match=message):
-            TileQ("Pendulum-v1", **given)
+def test_wrong_parameters_are_refused_in_words():
+    for kind, cases in ((ValueError, BAD), (TypeError, UNKNOWN)):
+        for given, message in cases:
+            with pytest.raises(kind, match=message):
+                TileQ("Pendulum-v1", **given)
+    with pytest.raises(ValueError, match="visits must be"):
+        SPAQLR("Pendulum-v1", visits=0)
 
 
 def test_angles_of_an_environment_of_ones_own():

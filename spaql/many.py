@@ -1,0 +1,117 @@
+"""Many agents at a time: the same problem, other seeds, and other parameters."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+
+from spaql.checks import check_integer, check_seed, load
+from spaql.progress import progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LISTS = ("angles", "bounds", "callback", "reference", "slopes")  # parameters that are lists themselves
+
+
+def train_many(
+    agent: Callable[..., Any],
+    env: str | Callable[[], gym.Env],
+    *,
+    learn: Mapping[str, Any],
+    agents: int = 20,
+    seed: int = 0,
+    episodes: int = 1000,
+    workers: int | None = None,
+    save: str | Path | None = None,
+    progress_bar: bool = True,
+    **parameters: Any,
+) -> "pd.DataFrame":
+    """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
+
+    Compiled systems use threads, other environments processes.  The numbers do not depend on how many there are.
+
+    Parameters
+    ----------
+    agent
+        A class, as `SPAQLTS`, or a function of an environment, `seed=` and parameters that returns an agent.
+    env
+        An id, or a function that makes an environment: every agent has its own.
+    learn
+        What `agent.learn` takes, as `{"samples": 20_000}`.
+    agents
+        How many for each combination of parameters; those of one number have one seed, to be compared in pairs.
+    seed
+        Seeds everything.
+    episodes
+        Fresh episodes on which each agent is evaluated after learning, the same for all.
+    workers
+        How many agents learn at a time; one per core if not given.
+    save
+        A folder for the agents.  The column `file` says where each is; otherwise the column `agent` has the agents.
+    progress_bar
+        Show how many are done, on standard error.
+    **parameters
+        Of the agents.  A list is swept, here and in `learn`, and has a column; several lists are combined.  (`angles`,
+        `bounds`, `reference` and `slopes` are lists themselves, and are not swept.)
+
+    Examples
+    --------
+    >>> frame = train_many(TileQ, "Pendulum-v1", learn={"samples": 20_000}, agents=10, discount=[0.98, 0.995])
+    >>> frame.groupby("discount")[["mean", "worst 5 %", "worst"]].mean()
+    >>> best = frame.loc[frame["mean"].idxmax(), "agent"]
+    """
+    joblib, pandas = load("joblib", "many"), load("pandas", "many")
+    if isinstance(env, gym.Env):
+        raise TypeError("every agent needs an environment of its own: give an id, or a function that makes one")
+    if learn.get("callback") is not None:
+        raise ValueError("agents that learn at the same time cannot share a callback: give none")
+    agents, episodes = check_integer("agents", agents), check_integer("episodes", episodes)
+    fresh, *seeds = check_seed(seed).spawn(agents + 1)
+    folder = None if save is None else Path(save)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    for one in combinations(parameters):  # wrong ones are refused before any is trained
+        first = agent(env() if callable(env) else env, seed=seed, **parameters | one)
+    # Processes do not know what this one has registered.
+    spec = gym.registry.get(env.rpartition(":")[2]) if isinstance(env, str) and not first.compiled else None
+    rows: list[dict[str, Any]] = []
+    jobs = []
+    for one, how, number in itertools.product(combinations(parameters), combinations(learn), range(agents)):
+        file = None if folder is None else folder / f"{len(rows)}.npz"
+        given = seeds[number], parameters | one, {**learn, **how}
+        jobs.append(joblib.delayed(train_one)(agent, env, spec, *given, episodes, fresh, file))
+        rows.append({**one, **how, "number": number})
+
+    parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
+    with progress(len(jobs), "agents", shown=progress_bar) as bar:
+        for row, found in zip(rows, parallel(jobs), strict=True):
+            row |= found
+            bar.update()
+    return pandas.DataFrame(rows)
+
+
+def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all combinations of the values of those parameters that are swept."""
+    lists = {name: values for name, values in given.items() if isinstance(values, list) and name not in LISTS}
+    return [dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())]
+
+
+def train_one(
+    agent: Any, env: Any, spec: Any, seed: Any, parameters: dict, learn: Mapping, episodes: int, fresh: Any, file: Any
+) -> dict[str, Any]:
+    """Train and evaluate one agent; return what its row holds."""
+    if spec is not None:
+        gym.registry.setdefault(spec.id, spec)
+    made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
+    returns = np.sort(made.evaluate(episodes, fresh))
+    found = {"mean": returns.mean(), "worst 5 %": returns[: max(1, round(0.05 * episodes))].mean()}
+    found |= {"worst": returns[0], "all samples": int((made.history.steps + made.history.evaluation_steps).sum())}
+    if file is None:
+        return found | {"agent": made}
+    made.save(file)
+    return found | {"file": str(file)}
