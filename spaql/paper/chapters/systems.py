@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -107,7 +108,8 @@ def returns_at(agents: pd.DataFrame, count: int) -> pd.Series:
     return pd.Series([reward_at(row, count) for row in agents.to_dict("records")], agents.index, float)
 
 
-def reward_at(row: dict, count: int) -> float:
+def reward_at(row: Mapping[str, Any], count: int) -> float:
+    """Return what one agent's policy earns after so many samples."""
     taken = np.cumsum(row["curve_steps"])
     place = np.searchsorted(taken, count, side="right") - 1
     return row["fresh"] if count >= taken[-1] else row["curve_rewards"][place] if place >= 0 else np.nan
