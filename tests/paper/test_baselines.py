@@ -40,7 +40,9 @@ def test_sarsa_on_a_chain():
     weights = np.zeros((count_of(TWO), 2))
     given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.2)
     stamp, rng = np.full(weights.shape, -1), np.random.default_rng(0)
-    train_sarsa(Chain(), np.zeros((2000, 1)), 100, 0, 2000, TWO, given, weights, stamp, CHOICES, traces_kept(given), rng)
+    train_sarsa(
+        Chain(), np.zeros((2000, 1)), 100, 0, 2000, TWO, given, weights, stamp, CHOICES, traces_kept(given), rng
+    )
     states = np.empty((2, 1), np.int64)
     for row, x in enumerate((-1.0, 1.0)):
         active(TWO, np.array([x]), states, row)
