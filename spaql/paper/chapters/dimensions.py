@@ -16,6 +16,7 @@ from gymnasium import spaces
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from spaql.compiling import python_or_jit
+from spaql.paper.baselines.settings import ZOO
 from spaql.paper.engine.algorithms import module_of, untrained
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.study import declare, make_jobs
@@ -27,7 +28,7 @@ from spaql.systems.registry import Variable, register
 
 LEVEL = -250.0  # a mean return that is 90 % of the way from Random to the limit
 LEARNERS = ("TileQ", "SPAQL-R", "PPO")
-MOST = 3  # dummies
+MOST = 2  # dummies
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The environments
@@ -103,6 +104,7 @@ KINDS = [Pendulum, *(type(f"Dummies{count}", (Pendulum,), {}) for count in range
 globals().update({kind.__name__: kind for kind in KINDS[1:]})
 DUMMIES = tuple(f"{__name__}:spaql/PendulumDummies{count}-v1" for count in range(1, MOST + 1))
 SYSTEMS = ("Pendulum-v1", *DUMMIES)
+ZOO.update({key: {"PPO": ZOO["Pendulum-v1"]["PPO"]} for key in DUMMIES})
 
 for _count, _id in enumerate(DUMMIES, 1):
     _class = type(f"WithDummies{_count}", (WithDummies,), {"count": _count})

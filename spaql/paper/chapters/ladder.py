@@ -20,7 +20,7 @@ FIRST, LAST, ZERO, DISCOUNTED, CELLS, REPLAY, STEPS, ANGLES = RUNGS = (
     "last policy kept",
     "zero at the end",
     "discount",
-    "SPAQL-R's cells",
+    "cells",
     "replay",
     "several steps",
     "SPAQL-R (angles)",

@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,6 @@ from spaql.rules import HISTORY
 from spaql.systems import episode_limit, make_env
 
 LEAVES = (16, 32, 64)
-SIMPLIFIED = 5  # agents whose trees are searched for smaller ones, which takes about a minute each
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trees in the place of policies
@@ -32,20 +32,18 @@ def tree_jobs(
     systems: Iterable[str] = SIX,
     agents: int = 20,
     leaves: Iterable[int] = LEAVES,
-    simplified: int = SIMPLIFIED,
     iterations: int = 100,
     seed: int = SEED,
     fresh: int = FRESH,
 ) -> list[Job]:
-    """Return TileQ's and SPAQL-R's policies, trees that imitate TileQ's, and the smallest trees that a search finds."""
+    """Return TileQ's and SPAQL-R's policies, and trees that imitate TileQ's."""
     size = {"iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}
     jobs = []
     for system in systems:
         for count in (0, *leaves):  # 0 is the policy itself
             jobs += make_jobs("Tree", system, agents=agents, of="TileQ", leaves=count, **size)
-        jobs += make_jobs("Tree", system, agents=min(agents, simplified), of="TileQ", leaves=0, simplified=True, **size)
         jobs += make_jobs("Tree", system, agents=agents, of="SPAQL-R", leaves=0, **size)
-    return sorted(jobs, key=lambda job: ("simplified" in dict(job.parameters), job.agent))  # as `taught` likes them
+    return sorted(jobs, key=lambda job: job.agent)  # those of one agent follow each other
 
 
 def compute(job: Job) -> Trained:
@@ -58,9 +56,7 @@ def compute(job: Job) -> Trained:
     agent = taught(teacher)
     policy, samples = agent.policy, job.iterations * CHECKPOINT
     draw = int(seeds(teacher)[1].spawn(3)[2].generate_state(1)[0])
-    if given.get("simplified"):
-        policy = policy.simplify(seconds=600, proposals=50, seed=draw, progress_bar=False).smallest.tree
-    elif given["leaves"]:
+    if given["leaves"]:
         policy = policy.tree(given["leaves"], seed=draw)
         samples += policy.report.samples
     elif given["of"] == "SPAQL-R":
@@ -90,9 +86,9 @@ def losses(trees: pd.DataFrame, floor: pd.Series) -> pd.DataFrame:
 def kinds(trees: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the study of trees with what each is, and the leaves that a tree was asked for."""
     given = trees.parameters.map(json.loads)
-    kind = [p["of"] if not p["leaves"] and "simplified" not in p else "simplified" if "simplified" in p else "tree"
-            for p in given]  # fmt: skip
-    return trees.assign(kind=kind, size=[p["leaves"] for p in given])
+    sizes = [parameters["leaves"] for parameters in given]
+    kind = ["tree" if size else parameters["of"] for size, parameters in zip(sizes, given, strict=True)]
+    return trees.assign(kind=kind, size=sizes)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -107,7 +103,8 @@ def returns_at(agents: pd.DataFrame, count: int) -> pd.Series:
     return pd.Series([reward_at(row, count) for row in agents.to_dict("records")], agents.index, float)
 
 
-def reward_at(row: dict, count: int) -> float:
+def reward_at(row: Mapping[str, Any], count: int) -> float:
+    """Return what one agent's policy earns after so many samples."""
     taken = np.cumsum(row["curve_steps"])
     place = np.searchsorted(taken, count, side="right") - 1
     return row["fresh"] if count >= taken[-1] else row["curve_rewards"][place] if place >= 0 else np.nan

@@ -73,11 +73,14 @@ def published(name: str) -> tuple[Job, ...]:
 
 
 def is_published(jobs: Iterable[Job]) -> bool:
-    """Return whether these are whole groups of published agents."""
-    jobs = set(jobs)
-    studies = {job.study for job in jobs if job.study in STUDIES}
-    groups = {job.group() for job in jobs}
-    return jobs == {job for name in studies for job in published(name) if job.group() in groups}
+    """Return whether these are whole groups of published agents, study by study."""
+    by_study: dict[str, set[Job]] = {}
+    for job in jobs:
+        by_study.setdefault(job.study, set()).add(job)
+    return all(
+        name in STUDIES and mine == {job for job in published(name) if job.group() in {each.group() for each in mine}}
+        for name, mine in by_study.items()
+    )
 
 
 def make_jobs(
