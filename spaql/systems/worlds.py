@@ -186,8 +186,9 @@ class CompiledWorld:
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
+        constants: Any = type(self.model.constants)
         try:
-            return machine_code(function, type(self.model.constants))(self.model, *arguments)
+            return machine_code(function, constants)(self.model, *arguments)
         except TypingError as error:
             if (found := UNTYPED.search(str(error))) is None:
                 raise
