@@ -170,7 +170,6 @@ VARIANTS = [
     ("Acrobot-v1", "torque_noise_max", 0.1),
     ("Acrobot-v1", "book_or_nips", "nips"),
     ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 0.0, 2.0]),
-    ("Acrobot-v1", "AVAIL_TORQUE", [-1.0, 1.0]),
     ("Acrobot-v1", "_terminal", lambda: False),
     ("Acrobot-v1", "LINK_MASS_1", np.array(1.0)),
     ("Pendulum-v1", "m", np.float64(1.0)),

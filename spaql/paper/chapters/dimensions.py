@@ -123,10 +123,8 @@ for _count, _id in enumerate(DUMMIES, 1):
         "size": 3 + _count,
         "choices": None,
         "titles": {_id: f"Pendulum, {_count} dumm{'y' if _count == 1 else 'ies'}"},
-        "returns": {},
         "wrappers": (),
         "reference": (1.0, 0.0, 0.0) + _count * (0.0,),
-        "vary": None,
     }
     register(dataclasses.replace(pendulum.SYSTEM, **_changed))
 
