@@ -182,7 +182,6 @@ def make_known(
             action=Variable("a", "a", "", (0.0, 1.0), "$a$"),
             size=2 + H,
             titles={env_id: title},
-            returns={env_id: (0.0, float(steps))},
             telling=(0, 0),
         )
     )
