@@ -293,9 +293,11 @@ def _inputs(tree: Tree) -> list[tuple]:
 
 def _outputs(tree: Tree) -> list[tuple]:
     """Return name, unit and ends of each continuous action; nothing of discrete ones."""
-    names, box = tree.variables, tree.variables.box
-    ends = () if box is None else np.stack((box.low.ravel(), box.high.ravel()), axis=1).tolist()
-    return [(name, unit, *pair) for name, unit, pair in zip(names.actions, names.action_units, ends, strict=False)]
+    names, space = tree.variables, tree.variables.space
+    rows = zip(names.actions, names.action_units, space.action_centre, space.action_half, strict=True)
+    return (
+        [] if names.box is None else [(name, unit, centre - half, centre + half) for name, unit, centre, half in rows]
+    )
 
 
 def _head(tree: Tree, about: str) -> list[str]:

@@ -48,9 +48,7 @@ class Greedy:
         actions = self.variables.given(self._choose(points))
         return (actions[0] if observation.shape == self.env.observation_space.shape else actions), None
 
-    def _choose(self, points: np.ndarray) -> np.ndarray:
-        """Return the actions for observations, in the standard space."""
-        raise NotImplementedError
+    _choose: Callable[[np.ndarray], np.ndarray]  # the actions for observations, in the standard space
 
     def evaluate(self, episodes: int = 1000, seed: Any = None, **options: Any) -> Any:
         """Return the returns of episodes; see `spaql.policies.evaluate`, for other environments too."""
