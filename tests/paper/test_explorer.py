@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
-from spaql.paper.baselines.stored_network import Network, load_network
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import EPISODES, LEARNED, SEED, SMALLER, Shown, read_policies, write_policies
+from spaql.paper.chapters.policies import Network, load_network
 from spaql.policies import Tree, evaluate, trajectories
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import begin, compiled_world, make_env, move, space_of, system_of
