@@ -107,10 +107,10 @@ class CompiledVecEnv(VecEnv):
         return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name, value, indices=None):
-        raise NotImplementedError
+        raise AttributeError(attr_name)
 
     def env_method(self, method_name, *arguments, indices=None, **options):
-        raise NotImplementedError
+        raise AttributeError(method_name)
 
     def close(self):
         pass
