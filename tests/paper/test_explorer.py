@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
-from spaql.paper.baselines.stored_network import Network, load_network
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import EPISODES, LEARNED, SEED, SMALLER, Shown, read_policies, write_policies
+from spaql.paper.chapters.policies import Network, load_network
 from spaql.policies import Tree, evaluate
 from spaql.policies.play import run_policy
 from spaql.policies.tree import LEAF, variables_of

@@ -16,8 +16,7 @@ import numpy as np
 
 import spaql
 from spaql import SPAQLR, SPAQLTS
-from spaql.paper.baselines.stored_network import Network, load_network
-from spaql.paper.chapters.policies import best_agent, small_tree
+from spaql.paper.chapters.policies import Network, best_agent, load_network, small_tree
 from spaql.paper.engine import store
 from spaql.paper.engine.frames import best
 from spaql.paper.engine.provenance import clone
