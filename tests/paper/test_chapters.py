@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from spaql.paper.chapters import trpo_comparison, xi_scaling
+from spaql.paper.chapters import trpo_comparison
 from spaql.paper.engine import numbers
 from spaql.paper.engine.statistics import crossing
 
@@ -24,31 +23,6 @@ def agents():
     spaql = [row("SPAQL", agent, [50, 120, 160 + agent], [10, 20, 30], [100, 200, 300]) for agent in range(3)]
     trpo = [row("TRPO", agent, [20, 90, 180], [4000] * 3, [0] * 3) for agent in range(3)]
     return pd.DataFrame(spaql + trpo)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# ξ
-
-
-def test_whether_xi_matters_is_the_kruskal_wallis_test_with_holms_correction():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(13, 20))
-    frame = pd.DataFrame({"system": "s", "algorithm": "same", "xi": np.repeat(range(13), 20), "rewards": noise.ravel()})
-    apart = frame.assign(algorithm="apart", rewards=(noise + np.arange(13)[:, None]).ravel())
-    found = xi_scaling.effects(pd.concat([frame, apart, frame.assign(algorithm="Random")])).set_index("algorithm")
-    assert found.p["same"] == pytest.approx(stats.kruskal(*noise).pvalue)
-    assert found.p_holm["apart"] == pytest.approx(2 * found.p["apart"])
-    assert found.p_holm["same"] == pytest.approx(found.p["same"])
-    assert found.spread["same"] == pytest.approx(noise.mean(axis=1).std())
-    assert found.chance["same"] == pytest.approx(1 / np.sqrt(20), rel=0.3)
-    assert found.best_xi["apart"] == 12
-    assert "Random" not in found.index
-
-
-def test_one_xi_or_one_reward_has_no_effect():
-    frame = pd.DataFrame({"system": "s", "algorithm": "a", "xi": [0.0, 0.0, 4.0, 4.0], "rewards": 200.0})
-    assert xi_scaling.effects(frame).p.tolist() == [1.0]
-    assert xi_scaling.effects(frame[frame.xi == 0]).p.tolist() == [1.0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
