@@ -25,7 +25,8 @@ def made_up(distances, errors):
 
 def fitted(own, degrees=np.inf):
     """Return the fit of an experiment with independent starts."""
-    return fit(readings.predict_alone(own)._replace(degrees=np.full(SIZE, degrees)))
+    values, covariance, _ = readings.predict_alone(own)
+    return fit(values, covariance, np.full(SIZE, degrees))
 
 
 def test_distances_worked_by_hand():
@@ -46,11 +47,11 @@ def test_shared_starts_by_hand():
     roots = [made_up(np.zeros(SIZE), np.full(SIZE, 60 / np.sqrt(20))) for _ in range(2)]
     for one, value in zip((alone, *roots), (-500.0, -400.0, -840.0), strict=True):
         one.values[mean] = one.values[half] = value
-    found = readings.predict_shared(alone, roots)
-    error = np.sqrt(np.diag(found.covariance))
-    assert found.values[mean] == pytest.approx((20 * -500 - 400 - 840) / 22)  # each root is one more sequence of starts
+    values, covariance, _ = readings.predict_shared(alone, roots)
+    error = np.sqrt(np.diag(covariance))
+    assert values[mean] == pytest.approx((20 * -500 - 400 - 840) / 22)  # each root is one more sequence of starts
     assert error[mean] == pytest.approx(np.sqrt(80**2 + 60**2 / 20 + 100**2 / 22))
-    assert found.values[half] == -620  # of which agents with other starts say nothing
+    assert values[half] == -620  # of which agents with other starts say nothing
     assert error[half] == pytest.approx(60 / np.sqrt(20) * np.sqrt(1 + 1 / 2))
     assert readings.starts_luck(alone, roots)[mean] == pytest.approx(80**2)
 

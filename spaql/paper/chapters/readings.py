@@ -43,18 +43,8 @@ from spaql.paper.claims.measures import (
     values_of,
 )
 from spaql.paper.engine.job import SEED
-from spaql.paper.engine.run import run
 from spaql.paper.engine.statistics import bootstrap_weights, crossing, percentile_interval
-from spaql.paper.engine.study import (
-    KINDS,
-    READINGS,
-    XI_KINDS,
-    Reading,
-    parameters_of,
-    published,
-    reading_jobs,
-    under_reading,
-)
+from spaql.paper.engine.study import KINDS, READINGS, XI_KINDS, Reading, parameters_of, under_reading
 
 TEXT = "text"
 EVERY = {TEXT: Reading()} | READINGS
@@ -218,21 +208,17 @@ def alone(name) -> Experiment:
 # How well it fits
 
 
-class Prediction(NamedTuple):
-    """What a reading predicts of the paper's numbers, half-widths and batches as logarithms."""
-
-    values: np.ndarray
-    covariance: np.ndarray  # of the paper's numbers minus these, but for what is vague in the paper's words
-    degrees: np.ndarray  # of freedom of each variance
+# What a reading predicts are values, the covariance of the paper's numbers minus these (but for what is vague in the
+# paper's words), and the degrees of freedom of each variance.
 
 
-def predict_alone(own: Experiment) -> Prediction:
+def predict_alone(own: Experiment):
     """Return what twenty agents with independent starts predict: the paper's error, and our own of the same size."""
     grown = np.sqrt(1 + 1 / own.repeats)
-    return Prediction(own.values, own.covariance * np.outer(grown, grown), freedom(own))
+    return own.values, own.covariance * np.outer(grown, grown), freedom(own)
 
 
-def predict_shared(own: Experiment, roots: list[Experiment]) -> Prediction:
+def predict_shared(own: Experiment, roots: list[Experiment]):
     """Return what agents with shared starts predict, one experiment per root seed, beside the same without sharing."""
     within = np.mean([one.covariance for one in roots], axis=0)
     together = np.mean([one.values for one in roots], axis=0)
@@ -243,7 +229,7 @@ def predict_shared(own: Experiment, roots: list[Experiment]) -> Prediction:
     values = np.where(among, together, (AGENTS * own.values + len(roots) * together) / sequences)
     luck = np.where(among, 0.0, starts_luck(own, roots))
     ours = np.where(among, same / (len(roots) * roots[0].repeats), whole / sequences)
-    return Prediction(values, within + with_variances(own.covariance, luck + ours), freedom(roots[0]))
+    return values, within + with_variances(own.covariance, luck + ours), freedom(roots[0])
 
 
 def starts_luck(own: Experiment, roots: list[Experiment]) -> np.ndarray:
@@ -282,29 +268,29 @@ class Fit(NamedTuple):
     without_random: float  # chi-square of all numbers but Random's, which the text's reading alone has another of
 
 
-def fit(prediction: Prediction) -> Fit:
+def fit(values, covariance, degrees) -> Fit:
     """Compare the paper's numbers with a prediction."""
     numbers = paper_numbers()
     printed = np.where(numbers.logs, np.log(numbers.paper.abs()), numbers.paper)
-    covariance = prediction.covariance + np.diag(numbers.vague**2)
+    covariance = covariance + np.diag(numbers.vague**2)
     error = np.sqrt(np.diag(covariance))
-    t = (printed - prediction.values) / error
-    distance = np.sign(t) * -stats.norm.ppf(stats.t.sf(np.abs(t), prediction.degrees))  # as improbable as these t
+    t = (printed - values) / error
+    distance = np.sign(t) * -stats.norm.ppf(stats.t.sf(np.abs(t), degrees))  # as improbable as these t
     correlation = covariance / np.outer(error, error)
     rest = (numbers.algorithm != "Random").to_numpy()
     chi2 = distance @ np.linalg.solve(correlation, distance)
     without_random = distance[rest] @ np.linalg.solve(correlation[np.ix_(rest, rest)], distance[rest])
-    marginal = np.sum(stats.t.logpdf(t, prediction.degrees) - np.log(error))
+    marginal = np.sum(stats.t.logpdf(t, degrees) - np.log(error))
     joint = marginal + (distance @ distance - chi2 - np.linalg.slogdet(correlation)[1]) / 2  # a Gaussian copula
     p = stats.chi2.sf(chi2, len(distance))
-    return Fit(prediction.values, error, distance, chi2, p, joint, without_random)
+    return Fit(values, error, distance, chi2, p, joint, without_random)
 
 
 @functools.cache
 def reading_fits() -> dict[str, Fit]:
     """Return how well each reading explains the paper's numbers, the likeliest first."""
     found = {
-        name: fit(predict_alone(roots[0]) if reading.starts == "independent" else predict_shared(alone(name), roots))
+        name: fit(*(predict_alone(*roots) if reading.starts == "independent" else predict_shared(alone(name), roots)))
         for (name, reading), roots in zip(EVERY.items(), experiments().values(), strict=True)
     }
     return dict(sorted(found.items(), key=lambda item: -item[1].log_likelihood))
@@ -327,23 +313,6 @@ def luck_of(name: str) -> dict[str, float]:
     return dict(zip(paper_numbers().id[means], luck[means].tolist(), strict=True))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Frames of chapter 11
-
-CHANGES = {  # a field of a reading, its value where it is not the text's, and that in words
-    "torque": (1, "half the torque"),
-    "starts": ("shared", "shared starts"),
-    "rules": ("released", "the program's rules"),
-    "dynamics": ("v0", "the old dynamics"),
-}
-
-
-def in_words(name: str) -> str:
-    """Return what a reading changes in the text's experiment, in words."""
-    changes = [words for field, (value, words) in CHANGES.items() if getattr(EVERY[name], field) == value]
-    return ", ".join(changes) or "as the text says"
-
-
 def distances() -> pd.DataFrame:
     """Return one row per reading and number: what the paper prints, what the reading predicts, and the distance.
 
@@ -360,23 +329,3 @@ def distances() -> pd.DataFrame:
         for name, found in reading_fits().items()
     }
     return pd.concat(frames, names=["reading"]).reset_index("reading").reset_index(drop=True)
-
-
-def joint_fits() -> pd.DataFrame:
-    """Return one row per reading, best first, with what `Fit` has of it; `behind` the best is its log-likelihood."""
-    measures = ("chi2", "p", "log_likelihood", "without_random")
-    frame = pd.DataFrame(
-        [{"reading": n} | {name: getattr(found, name) for name in measures} for n, found in reading_fits().items()]
-    )
-    return frame.assign(behind=frame.log_likelihood.max() - frame.log_likelihood)
-
-
-def run_readings(agents, iterations, evaluations, roots, seed, fresh, workers) -> pd.DataFrame:
-    """Return the agents of all readings, one row per agent and reading."""
-    stored = {job: study for study in ("readings", "ablation", "long") for job in published(study)}
-    jobs = [
-        (name, dataclasses.replace(job, study=stored.get(job, "readings")))
-        for name, reading in EVERY.items()
-        for job in reading_jobs(reading, agents, iterations, evaluations, roots, seed, fresh)
-    ]
-    return run([job for _, job in jobs], workers).assign(reading=[name for name, _ in jobs])
