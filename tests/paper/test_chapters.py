@@ -3,37 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from spaql.paper.chapters import xi_scaling
 from spaql.paper.engine import numbers, outcomes
 from spaql.paper.engine.statistics import crossing
 from spaql.paper.engine.study import make_jobs
-
-# ---------------------------------------------------------------------------------------------------------------------
-# ξ
-
-
-def test_whether_xi_matters_is_the_kruskal_wallis_test_with_holms_correction():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(13, 20))
-    frame = pd.DataFrame({"system": "s", "algorithm": "same", "xi": np.repeat(range(13), 20), "rewards": noise.ravel()})
-    apart = frame.assign(algorithm="apart", rewards=(noise + np.arange(13)[:, None]).ravel())
-    found = xi_scaling.effects(pd.concat([frame, apart, frame.assign(algorithm="Random")])).set_index("algorithm")
-    assert found.p["same"] == pytest.approx(stats.kruskal(*noise).pvalue)
-    assert found.p_holm["apart"] == pytest.approx(2 * found.p["apart"])
-    assert found.p_holm["same"] == pytest.approx(found.p["same"])
-    assert found.spread["same"] == pytest.approx(noise.mean(axis=1).std())
-    assert found.chance["same"] == pytest.approx(1 / np.sqrt(20), rel=0.3)
-    assert found.best_xi["apart"] == 12
-    assert "Random" not in found.index
-
-
-def test_one_xi_or_one_reward_has_no_effect():
-    frame = pd.DataFrame({"system": "s", "algorithm": "a", "xi": [0.0, 0.0, 4.0, 4.0], "rewards": 200.0})
-    assert xi_scaling.effects(frame).p.tolist() == [1.0]
-    assert xi_scaling.effects(frame[frame.xi == 0]).p.tolist() == [1.0]
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Samples, and where curves cross
