@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from spaql.paper.engine import numbers, outcomes
 from spaql.paper.engine.statistics import crossing
