@@ -19,7 +19,6 @@ from spaql.policies.play import evaluate
 from spaql.policies.simplify import simplify
 from spaql.policies.tree import LEAF, Tree, leaves_of, variables_of
 from spaql.spaces import PLAIN, Space, standardise, to_box
-from spaql.spaqlr import CellTree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,7 +265,7 @@ class Policy(Greedy):
 class TreePolicy(Policy):
     """The greedy policy of SPAQL-R: its cells are the leaves of a binary tree, and each has one action."""
 
-    def _take(self, partition: CellTree) -> None:
+    def _take(self, partition: Any) -> None:
         self._tree, self._best = partition, np.arange(len(partition.child))
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
