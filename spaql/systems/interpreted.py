@@ -106,9 +106,7 @@ class InterpretedWorld:
         A terminal state may lie outside: often that is why the episode ends, and nothing is decided there.
         """
         if np.isnan(observation).any() or np.any(np.isinf(observation) & np.isinf(self.space.half)):
-            raise ValueError(
-                f"the environment gave an observation with NaN or infinity, {observation}: expected numbers"
-            )
+            raise ValueError(f"the environment gave an observation with NaN or infinity: {observation}")
         if not last:
             self.advice.outside(observation)
 
@@ -123,8 +121,7 @@ def check_reward(reward: Any) -> float:
     """Return an environment's reward as a float, or say what is wrong with it."""
     number = np.asarray(reward)
     if number.ndim or number.dtype.kind not in "biuf" or not math.isfinite(number):
-        hint = ", not an array: give reward.item()" if number.ndim and number.size == 1 else ""
-        raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number{hint}")
+        raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number")
     return float(reward)
 
 

@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from spaql import SPAQLR, TileQ, files
 from spaql.files import FORMAT, VERSION
+from spaql.policies import export_c
 from spaql.replay import GOES_ON, TERMINAL, Replay, learn, new_memory
 from spaql.spaqlr import leaf_below, one_cell
 from spaql.systems import make_env
@@ -238,6 +239,8 @@ def test_all_combinations_of_several_discrete_actions():
         agent = algorithm(Locks(), seed=0, horizon=50, discount=0.5, decay=300.0).learn(samples=1000)
         assert agent.predict(np.zeros(1, np.float32))[0].tolist() == [1, 0, 1]
         assert agent.predict(np.zeros((2, 1), np.float32))[0].shape == (2, 3)
+        tree = agent.policy.tree(leaves=2, rounds=1, episodes=2, fresh=2)
+        assert "out  action_1: 0 to 2" in export_c(tree)
 
 
 def test_the_policy_has_the_values():
