@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from spaql.paper.book.links import in_roles, shown
+from spaql.paper.book.sphinx import in_roles, shown
 from spaql.paper.engine import numbers
 from tests.conftest import in_browser
 

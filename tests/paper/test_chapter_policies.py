@@ -5,7 +5,7 @@ import pytest
 
 from spaql import SPAQL, SPAQLTS
 from spaql.paper.chapters import policies
-from spaql.paper.engine.drawn_trees import draw_tree, place_nodes
+from spaql.paper.engine.figures import draw_tree, place_nodes
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import make_env
 

@@ -58,7 +58,7 @@ def folder(agents, small, tmp_path_factory):
     shutil.copytree(PAGE, folder, dirs_exist_ok=True)
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     shown += [explorer.network_policy(*pair) for pair in explorer.NETWORKS]
-    write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)])
+    write_policies([*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)], folder / "policies.js")
     return folder
 
 
@@ -349,7 +349,7 @@ def playground_page(folder):
 
 @pytest.fixture(scope="module")
 def data():
-    return read_policies(PAGE / "policies.js")
+    return read_policies()
 
 
 def rebuilt(policy):

@@ -17,10 +17,9 @@ from gymnasium.envs.classic_control.pendulum import PendulumEnv
 
 from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import ZOO
-from spaql.paper.engine.algorithms import module_of, untrained
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained, module_of, untrained
 from spaql.paper.engine.job import Job, seeds
 from spaql.paper.engine.study import declare, make_jobs
-from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.rules import HISTORY
 from spaql.systems import pendulum
 from spaql.systems.pendulum import Pendulum

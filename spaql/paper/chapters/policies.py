@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from spaql.agent import Agent
-from spaql.paper.engine.frames import best
+from spaql.paper.engine.algorithms import retrain
 from spaql.paper.engine.job import job_of
+from spaql.paper.engine.store import best
 from spaql.paper.engine.style import (
     BAND,
     FONT,
@@ -29,7 +30,6 @@ from spaql.paper.engine.style import (
     name_panel,
     new_figure,
 )
-from spaql.paper.engine.training import retrain
 from spaql.policies import Policy, Simplified, Size, Tree
 from spaql.policies.export import signed
 from spaql.policies.interval import Interval

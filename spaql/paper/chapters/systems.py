@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from spaql.agent import Agent
-from spaql.paper.engine.algorithms import untrained
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained, untrained
 from spaql.paper.engine.job import FRESH, SEED, Job, job_of, seeds
 from spaql.paper.engine.outcomes import samples_behind
 from spaql.paper.engine.statistics import student_interval, summarise, welch
 from spaql.paper.engine.study import SIX, declare, make_jobs
-from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
 from spaql.systems import episode_limit, make_env

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from spaql.paper.engine import outcomes
 from spaql.paper.engine.algorithms import ALGORITHMS
 from spaql.paper.engine.figures import curve, draw_paper_ends
-from spaql.paper.engine.frames import in_order
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.statistics import (
     bootstrap_interval,
@@ -20,7 +19,7 @@ from spaql.paper.engine.statistics import (
     spell,
     summarise,
 )
-from spaql.paper.engine.style import STYLES, between, legend_above, name_panel, new_figure, number, present
+from spaql.paper.engine.style import STYLES, between, in_order, legend_above, name_panel, new_figure, number, present
 from spaql.policies.interval import Interval
 from spaql.systems import title
 
