@@ -3,28 +3,28 @@
 import copy
 import os
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
 
 from spaql import files
-from spaql.advice import Advice, say_dimensions
-from spaql.checks import check_integer, check_seed
+from spaql.advice import BLIND, Advice
+from spaql.checks import check_integer, check_number, check_seed
 from spaql.compiling import records
-from spaql.learning import Learning
+from spaql.interrupts import deferred_interrupts
+from spaql.learning import Learning, copy_of
 from spaql.loop import act
-from spaql.parameters import check_own, check_shared, make_learner, no_parameter
+from spaql.parameters import RANGES, Shared, check_reference, make_learner, no_parameter
 from spaql.partition import new_partition
-from spaql.rules import AQL, HISTORY, RANDOM, SPAQL_R, STATUS, TILE_Q, Rules, check_rules, evaluates_first
-from spaql.spaces import standardise, to_box
-from spaql.state import copy_of
-from spaql.systems import episode_limit, explain_interpreted, make_env, space_of
-
-if TYPE_CHECKING:
-    from spaql.policies.policy import Policy
+from spaql.policies.policy import Policy
+from spaql.policies.tree import variables_of
+from spaql.rules import AQL, HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Rules, check_rules
+from spaql.spaces import check_bounds, check_circles, is_flat, pairs_of, standardise, to_box
+from spaql.systems import episode_limit, explain_interpreted, horizon_of, make_env, space_of
 
 MOST_ACTIONS = 1000  # to choose from
+LONGEST = 10**6  # steps of an episode, which machine code does not interrupt
 
 
 class Agent(Learning):
@@ -33,7 +33,7 @@ class Agent(Learning):
     One thread an agent: while it learns, others may only predict.
     """
 
-    follows_rules: ClassVar[bool] = True  # the paper's, see `Rules`
+    _shared: ClassVar[Any] = Shared  # the parameters besides its own
 
     def __init__(
         self,
@@ -50,16 +50,14 @@ class Agent(Learning):
         rules: str | Rules = "paper",
         **unknown: Any,
     ):
-        if unknown:
-            raise TypeError(no_parameter(type(self), *next(iter(unknown.items()))))
+        for name, given in unknown.items():
+            raise TypeError(no_parameter(type(self), self._shared, name, given))
         super().__init__()
-        from spaql.policies.tree import variables_of  # policies know agents, not the other way round
-
         self.env_id = env if isinstance(env, str) else None
         self.env = make_env(env)
         if (count := getattr(self.env.action_space, "n", 1)) > MOST_ACTIONS:
             raise ValueError(f"{self.env.action_space} has {count:,} actions; expected at most {MOST_ACTIONS:,}")
-        if self.follows_rules and isinstance(self.env.action_space, gym.spaces.MultiDiscrete):
+        if not self._replays and isinstance(self.env.action_space, gym.spaces.MultiDiscrete):
             raise TypeError(
                 f"{type(self).__name__} takes Discrete actions or a Box, not {self.env.action_space}: TileQ and SPAQLR "
                 "choose among all combinations"
@@ -67,8 +65,15 @@ class Agent(Learning):
         self.rules = check_rules(rules)
         self._space = space_of(self.env, slopes, bounds, own.get("angles", ()))
         variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training
+        H = horizon_of(self.env, horizon, at_most=LONGEST)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
-        self.parameters = check_shared(self.env, self._space, horizon, bounds, initial, discount)
+        self.parameters: dict[str, Any] = {
+            "horizon": H,
+            "slopes": list(self._space.slope),
+            "bounds": None if bounds is None else check_bounds(bounds, len(self._space.centre)),
+            "initial": check_number("initial", H if initial is None else initial),
+            "discount": check_number("discount", discount, at_least=0.0, at_most=1.0),
+        }
         self.parameters |= self._check_own(own)
         self._learner = make_learner(self.algorithm, self.parameters, self.rules, self.env, self._space)
         self.seed = check_seed(seed)
@@ -77,18 +82,23 @@ class Agent(Learning):
         if env_seed is None:
             env_seed = int(streams[1].generate_state(1)[0])
         self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
-        unlimited = horizon is None and episode_limit(self.env) is None
-        self._advice = Advice(unlimited, quiet=self.algorithm == RANDOM)
+        self._unlimited = horizon is None and episode_limit(self.env) is None
+        self._advice = Advice(BLIND) if self.algorithm == RANDOM else Advice()  # which does not look
         self._world = self._make_world(self.env_seed)
-        if not self.compiled:
+        if self.compiled:  # an interpreted world looks at its states itself
+            for start in self._world.draw(np.random.default_rng(0), 10):
+                observation = self._world.first_observation(start)
+                check_circles(pairs_of(self._space), observation)
+                if is_flat(self._space, observation):
+                    self._advice.once(BLIND, observation)
+        else:
             explain_interpreted(self.env)
-        if self.algorithm != TILE_Q:
-            say_dimensions(len(self._space.centre), self.algorithm == SPAQL_R)
 
         self._trainee = self._best = self._representation()
         self._history, self._status = records(0, HISTORY), records(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
-        self._status["iteration"], self._status["episode"] = (-1, 1) if evaluates_first(self._learner) else (0, 0)
+        evaluates_first = self.algorithm in (SPAQL, SPAQL_TS)
+        self._status["iteration"], self._status["episode"] = (-1, 1) if evaluates_first else (0, 0)
         self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
         self._status["seen"] = 1
 
@@ -101,13 +111,16 @@ class Agent(Learning):
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
         """Return the algorithm's own parameters, or say what is wrong with them."""
-        return check_own(own, self.algorithm, self.env, self._space)
+        checked: dict[str, Any] = {
+            name: check_number(name, own[name], **bounds) for name, bounds in RANGES.items() if name in own
+        }
+        if "reference" in own:
+            checked["reference"] = check_reference(own["reference"], self.env, self._space)
+        return checked
 
     @property
-    def policy(self) -> "Policy":
+    def policy(self) -> Any:
         """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        from spaql.policies.policy import Policy
-
         return Policy(copy_of(self._kept()), self._space, self.env, self._learner.H)
 
     def predict(
@@ -166,15 +179,17 @@ class Agent(Learning):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
-        header = {
-            "algorithm": type(self).__name__,
-            "env_id": self.env_id,
-            "parameters": self.parameters,
-            "rules": self.rules._asdict(),
-            "seed": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
-            "env_seed": self.env_seed,
-        }
-        files.write_agent(path, header, self._settled(), self._learner)
+        with deferred_interrupts(), self._alone():  # in a callback, or where nothing learns
+            header = {
+                "algorithm": type(self).__name__,
+                "env_id": self.env_id,
+                "parameters": self.parameters,
+                "rules": self.rules._asdict(),
+                "seed": {"entropy": self.seed.entropy, "spawn_key": list(self.seed.spawn_key)},
+                "env_seed": self.env_seed,
+                "streams": self._streams(),
+            }
+            files.write(path, header, self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
@@ -182,18 +197,15 @@ class Agent(Learning):
 
         `env` is needed if the agent was made with an environment rather than an id, or with an id that names a module.
         """
-        header, arrays = files.read_agent(path, cls.__name__)
+        header, arrays = files.read(path, cls.__name__)
         made_for = files.check_env_id(header["env_id"], path) if env is None else env
-        with files.errors_of(path, made_for):
-            rules: dict[str, Any] = {"rules": Rules(**header["rules"])} if cls.follows_rules else {}
-            agent = cls(
-                made_for,
-                **header["parameters"],
-                **rules,
-                seed=np.random.SeedSequence(header["seed"]["entropy"], spawn_key=tuple(header["seed"]["spawn_key"])),
-                env_seed=header["env_seed"],
-            )
-            agent._set_state(files.restore(header, arrays, agent._state(), agent._learner, agent._memory_size))
+        try:
+            given = header["parameters"] | ({} if cls._replays else {"rules": Rules(**header["rules"])})
+            seed = check_seed(header["seed"]["entropy"], header["seed"]["spawn_key"])
+            agent = cls(made_for, **given, seed=seed, env_seed=header["env_seed"])
+            agent._restore(header["streams"], arrays)
+        except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise ValueError(f"{path} is not a sound saved agent for this environment: {error}") from error
         return agent
 
     def __getstate__(self) -> dict[str, Any]:
@@ -204,11 +216,8 @@ class Agent(Learning):
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept
-        self._lock = threading.Lock()
-        for name in ("_trainee", "_best", "_memory", "_status", "_history"):
-            setattr(self, name, in_memory(kept[name]))
-        if not self._keeps_best:
-            self._best = self._trainee
+        self._lock = threading.RLock()
+        self._set_state(self._state())  # copies: joblib hands arrays over as files that only can be read
 
     def __copy__(self) -> Self:
         """Return an independent agent: one that shared its arrays would be changed by the other's learning."""
@@ -223,10 +232,3 @@ class Agent(Learning):
         if self._fresh and self._fresh[0] == len(history):
             said.append(f"{self._fresh[2]:.5g} on {self._fresh[1]:,} fresh episodes")
         return f"{type(self).__name__}({', '.join(said)})"
-
-
-def in_memory(kept: Any) -> Any:
-    """Return arrays, or a named tuple of some, with copies of what joblib hands over as files that only can be read."""
-    if hasattr(kept, "_asdict"):
-        return kept._replace(**{name: in_memory(part) for name, part in kept._asdict().items()})
-    return np.array(kept) if isinstance(kept, np.memmap) else kept

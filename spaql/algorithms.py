@@ -1,16 +1,14 @@
 """The algorithms users choose from, one class each: their parameters, and what they mean."""
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import gymnasium as gym
 
 from spaql import rules
 from spaql.agent import Agent
+from spaql.learning import copy_of
 from spaql.parameters import Shared
-from spaql.state import copy_of
-
-if TYPE_CHECKING:
-    from spaql.policies.policy import Policies
+from spaql.policies.policy import Policies
 
 
 class AQL(Agent):
@@ -59,10 +57,8 @@ class AQL(Agent):
         super().__init__(env, {"xi": xi}, **shared)
 
     @property
-    def policy(self) -> "Policies":  # type: ignore[override]
+    def policy(self) -> Policies:
         """The greedy policies, one for each time step: `agent.policy[0]` is the first step's."""
-        from spaql.policies.policy import Policies
-
         return Policies(copy_of(self._kept()), self._space, self.env, self._learner.H)
 
 

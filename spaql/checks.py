@@ -4,6 +4,7 @@ import importlib
 import keyword
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,12 @@ def shown(given: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def check_seed(seed: Any) -> np.random.SeedSequence:
-    """Return the seed sequence of a seed."""
+def check_seed(seed: Any, key: Sequence[int] = ()) -> np.random.SeedSequence:
+    """Return the seed sequence of a seed; one of another entropy than a whole number would take long to spread."""
     if isinstance(seed, np.random.SeedSequence):
-        return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+        seed, key = seed.entropy, seed.spawn_key
     if seed is not None:
         seed = check_integer("seed", seed, at_least=0, at_most=2**128 - 1)
-    return np.random.SeedSequence(seed)
+    if len(key) > 100:
+        raise ValueError(f"the spawn key of a seed has {len(key)} numbers; expected at most 100")
+    return np.random.SeedSequence(seed, spawn_key=tuple(key))

@@ -17,18 +17,17 @@ import logging
 import os
 import sys
 import sysconfig
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numba
 import numpy as np
 from numba.core import cgutils, types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload, register_jitable
+
+from spaql.interrupts import immediate_interrupts
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +38,6 @@ CALLED = OPTIONS | {"no_cpython_wrapper": True}
 INLINED = CALLED | {"forceinline": True}
 
 python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
-
-either = inlined = python_or_jit  # former names
-
-PACKAGE = Path(__file__).parent
-FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
 def records(count: int, dtype: np.dtype) -> np.ndarray:
@@ -124,7 +118,7 @@ def cached_jit(function: Callable) -> Callable:
     """
     if numba.config.DISABLE_JIT:
         return function
-    compiled = _compiled(function, _folder("package"))
+    compiled = compile_when_called(function, private_folder("package"))
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -134,93 +128,59 @@ def cached_jit(function: Callable) -> Callable:
     return call
 
 
-entry = cached_jit  # the former name
-
-
 @functools.cache
 def machine_code(function: Callable, system: type) -> Callable:
     """Return a `python_or_jit` function compiled for worlds of a system; its machine code is kept, too."""
-    typed = getattr(sys.modules.get(system.__module__), "__file__", None) is None  # into an interpreter
-    name = f"{system.__module__}.{system.__qualname__}"
-    folder = "" if typed else _folder(name, module_sources(system.__module__))
-    return _compiled(function, folder, f"{function.__module__}.{function.__name__} for {system.__name__}")
+    module, subject = system.__module__, f"{function.__module__}.{function.__name__} for {system.__name__}"
+    in_a_file = getattr(sys.modules.get(module), "__file__", None) is not None  # not typed into an interpreter
+    folder = private_folder(f"{module}.{system.__qualname__}", module) if in_a_file else None
+    return compile_when_called(function, folder, subject)
 
 
-_one_folder = threading.Lock()  # Numba has one setting for where machine code is kept, whichever thread asks
-
-
-def _compiled(function: Callable, folder: str, subject: str = "") -> Callable:
-    """Compile a function when it is called; log it if it has a subject.  Keep its machine code in a folder, if any."""
+def compile_when_called(function: Callable, folder: Path | None, subject: str = "") -> Callable:
+    """Return a function that is compiled when it is called, and kept in a folder; log it if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
     if numba.config.DISABLE_JIT:
         return compiled
     compile_now = compiled._compiler.compile
 
     def compile_aloud(*arguments: Any) -> Any:
-        since = time.perf_counter()
         if subject:
             log.warning("compiling %s: some ten seconds, once", subject)
-        done = compile_now(*arguments)
-        if subject:
-            log.warning("compiled in %.0f s", time.perf_counter() - since)
-        return done
+        with immediate_interrupts():
+            return compile_now(*arguments)
 
     compiled._compiler.compile = compile_aloud
-    if folder:
-        with _one_folder, contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
-            before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder
-            try:
-                compiled._cache = Cache(function)
-            finally:
-                numba.config.CACHE_DIR = before
+    if folder is not None:
+        with contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
+            compiled._cache = Cache(function, folder)
     return compiled
 
 
 class Cache(FunctionCache):
-    """Numba's cache of machine code, in which a damaged or full folder costs time and nothing else."""
+    """Numba's cache of machine code in a folder of ours."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for these argument types; None if nothing is, or if it cannot be read."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # a damaged file makes its reader raise anything
-            log.warning("machine code in %s cannot be read (%s): it is compiled again", self.cache_path, error)
-            self.flush()
-            return None
+    def __init__(self, function: Callable, folder: Path):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_path = str(folder)
+        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep machine code, if there is room for it."""
+        """Keep machine code, unless the disk is full."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 
 
-@functools.cache
-def _folder(name: str, sources: bytes = b"") -> str:
-    """Return a folder for machine code made of these sources and the package's alone, or "" if there is no safe one.
+# ---------------------------------------------------------------------------------------------------------------------
+# Where machine code is kept.  Numba looks for changes only in the file of the function that it keeps, not in those of
+# the functions that this one calls: so there is a folder for each digest of all that can be reached.
 
-    Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    """
-    digest = hashlib.sha256(_package_sources() + sources).hexdigest()[:16]
-    homes = [PACKAGE / "__pycache__"]
-    with contextlib.suppress(RuntimeError):  # not everyone has a home
-        homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
-    for folder in (home / f"{name}-{digest}" for home in homes):
-        with contextlib.suppress(OSError):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
-            private = os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-            if private and os.access(folder, os.W_OK):
-                return str(folder)
-    log.warning("there is no private folder to keep machine code in: every start compiles")
-    return ""
+PACKAGE = Path(__file__).parent
+FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
 
 
-# Numba looks for changes only in the file of the function that it caches, not in those of the functions that this one
-# calls: so there is a folder for each digest of all that can be reached.
-
-
-@functools.cache
-def _package_sources() -> bytes:
+def package_digest() -> bytes:
     """Return a digest of every module of the package."""
     found = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -228,30 +188,50 @@ def _package_sources() -> bytes:
     return found.digest()
 
 
-def module_sources(name: str) -> bytes:
+PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is edited later belongs to the next one
+
+
+@functools.cache
+def private_folder(name: str, module: str = "") -> Path | None:
+    """Return a folder for what is compiled from the package and a module as they are; None if no folder is safe.
+
+    Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
+    """
+    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(module)).hexdigest()[:16]
+    for home in cache_homes():
+        folder = home / f"{name}-{digest}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.stat()
+            private = os.name == "nt" or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+            if private and os.access(folder, os.W_OK):
+                return folder
+    log.warning("there is no private folder to keep machine code in: every start compiles")
+    return None
+
+
+def cache_homes() -> Iterator[Path]:
+    """Yield the package's own cache, and the user's."""
+    yield PACKAGE / "__pycache__"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
+
+
+def reachable_sources(name: str) -> bytes:
     """Return the sources of a module and of what it imports, without the package, Python's own and installed ones."""
     found: dict[str, bytes] = {}
     pending = [name]
     while pending:
-        module = sys.modules.get(pending.pop())
-        path = getattr(module, "__file__", None)
-        if module is None or path is None or path in found or not path.endswith(".py"):
+        module: Any = sys.modules.get(pending.pop())
+        path = getattr(module, "__file__", None) or ""
+        if path in found or not path.endswith(".py"):
             continue
-        if not any(Path(path).is_relative_to(place) for place in (PACKAGE, *FOREIGN)):
-            found[path] = Path(path).read_bytes()
-            pending += imported(module, found[path])
+        if any(Path(path).is_relative_to(place) for place in (PACKAGE, *FOREIGN)):
+            continue
+        found[path] = Path(path).read_bytes()
+        for node in ast.walk(ast.parse(found[path])):
+            if isinstance(node, ast.Import):
+                pending += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
+                pending += [base, *(f"{base}.{alias.name}" for alias in node.names)]  # which may be modules, too
     return b"\0".join(found[path] for path in sorted(found))
-
-
-def imported(module: ModuleType, source: bytes) -> Iterator[str]:
-    """Yield the names of all that a module may import: modules, and what may be a module in a package."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = "." * node.level + (node.module or "")
-            base = importlib.util.resolve_name(base, module.__package__) if node.level else base
-            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
-
-
-_package_sources()  # as this process runs them: a file that is edited from now on belongs to the next one

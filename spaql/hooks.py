@@ -1,4 +1,4 @@
-"""Beside `learn`: checkpoints, the best agent so far, a log that spreadsheets and pandas read, learning curves."""
+"""Beside `learn`: checkpoints, the best agent so far, learning curves."""
 
 import os
 from collections.abc import Callable
@@ -9,7 +9,6 @@ import numpy as np
 
 from spaql.agent import Agent
 from spaql.checks import check_integer, check_number, load
-from spaql.rules import COLUMNS, SPAQL_R, TILE_Q
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
@@ -71,31 +70,12 @@ def keep_best(
         best.append(score(kept))
 
     def keep(agent: Agent) -> None:
-        if len(agent.history) % every:
-            return
-        now = score(agent)
-        if not best or now > best[0]:
+        if len(agent.history) % every == 0 and (now := score(agent)) > max(best, default=-np.inf):
             agent.save(path)
             best[:] = [now]
 
     keep.before = before  # type: ignore[attr-defined]  # `learn` calls it
     return keep
-
-
-def log_csv(path: str | os.PathLike) -> Callable[[Agent], None]:
-    """Return a callback that writes the history to a CSV file, a line after every iteration."""
-    written = [0]
-
-    def write(agent: Agent) -> None:
-        goes_on = len(agent.history) == written[0] + 1 > 1
-        lines = [] if goes_on else [",".join(("iteration", *COLUMNS))]
-        for number, row in enumerate(agent.history[written[0] if goes_on else 0 :].tolist(), written[0] * goes_on + 1):
-            lines.append(",".join(map(str, (number, *row))))
-        with Path(path).open("a" if goes_on else "w", newline="", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        written[0] = len(agent.history)
-
-    return write
 
 
 def plot_learning(*agents: Agent, window: int = 10) -> Any:
@@ -108,10 +88,9 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
     pyplot.close(figure)  # a notebook shows what is returned, and would show an open figure once more
     for agent in agents:
         history = agent.history
-        single = agent.algorithm in (SPAQL_R, TILE_Q) and not history.evaluation_steps.any()
-        sums = np.cumsum([0.0, *history.rewards])
-        last = np.arange(1, len(sums))
-        first = np.maximum(0, last - window) if single else last - 1
+        size = window if agent._replays and not history.evaluation_steps.any() else 1
+        sums, last = np.cumsum([0.0, *history.rewards]), np.arange(1, len(history) + 1)
+        first = np.maximum(0, last - size)
         samples = np.cumsum(history.steps + history.evaluation_steps)
         axes.plot(samples, (sums[last] - sums[first]) / (last - first), label=repr(agent))
     axes.set(xlabel="samples", ylabel="return")

@@ -6,6 +6,20 @@ import threading
 from collections.abc import Callable, Iterator
 
 
+class Deferred:
+    """Notes that Ctrl-C has come, in the place of what is usually done then."""
+
+    come = False
+
+    def __call__(self, *_: object) -> None:
+        self.come = True
+
+    def check(self) -> None:
+        """Raise it if it has come."""
+        if self.come:
+            raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], None]]:
     """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case.
@@ -13,20 +27,28 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
     Compiled code that hands its results to Python does not survive an exception at that moment, nor does a lock that
     has just been taken.
     """
-    come: list[bool] = []
-
-    def check() -> None:
-        if come:
-            raise KeyboardInterrupt
-
+    deferred = Deferred()
     # Only the main thread is ever interrupted, and only if nobody has switched that off.
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield check
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        yield deferred.check
         return
+    before = signal.signal(signal.SIGINT, deferred)
     try:
-        signal.signal(signal.SIGINT, lambda *_: come.append(True))
-        yield check
+        yield deferred.check
     finally:
         signal.signal(signal.SIGINT, before)
-    check()
+    deferred.check()
+
+
+@contextlib.contextmanager
+def immediate_interrupts() -> Iterator[None]:
+    """Let Ctrl-C through although it is held back: making machine code takes long, and loses nothing."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not isinstance(before, Deferred):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

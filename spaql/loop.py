@@ -135,20 +135,24 @@ def conclude(trainee, best, learner, N, statuses, history):
     else:
         best = trainee
         status.best = mean
+    end_iteration(statuses, history, mean, best.counts[ARMS], now, tau)
+    return trainee, best
+
+
+@cached_jit
+def end_iteration(statuses, history, mean, arms, trainee_arms, tau):
+    """Write what an iteration gave to the history, but for SPAQL's first evaluation, and begin the next one."""
+    status = statuses[0]
     if status.iteration >= 0:
         row = history[status.iteration]
-        row.rewards = status.best
-        row.arms = best.counts[ARMS]
-        row.evaluations = mean
-        row.trainee_arms = now
+        row.rewards, row.evaluations = status.best, mean
+        row.arms, row.trainee_arms = arms, trainee_arms
         row.tau = tau
-        row.steps = status.steps
-        row.evaluation_steps = status.evaluation_steps
+        row.steps, row.evaluation_steps = status.steps, status.evaluation_steps
         status.evaluation_steps = 0
     status.iteration += 1
     status.episode = 0
     status.total = 0.0
-    return trainee, best
 
 
 @cached_jit

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spaql.compiling import cached_jit, lengthened, python_or_jit, records
+from spaql.files import check_array
 
 # No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is not a
 # negative index, which would count from an array's end.  That saves up to a tenth of a rollout's time.
@@ -62,8 +63,28 @@ class Partition(NamedTuple):
     counts: np.ndarray
     axes: tuple[int, ...]  # (0, 1, ..., d - 1) of the state space: a tuple, so that compiled code knows its length
 
+    # Python alone calls these.
 
-BALLS, CELLS, ARMS, SPLITS = range(4)
+    def estimates(self) -> np.ndarray:
+        """Return the estimates of all balls."""
+        return self.balls["q"][: self.counts[BALLS]]
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Return what a file keeps."""
+        kept = copy(self)._asdict()
+        return {f"{name}_{field}": np.asarray(kept[field]) for field in STORED}
+
+    def restored(self, arrays: dict[str, np.ndarray], name: str) -> "Partition":
+        """Return the partition of a file, checked, in the place of the one that an agent begins with."""
+        found = {field: check_array(arrays, f"{name}_{field}", getattr(self, field).dtype) for field in STORED}
+        p = Partition(**found, axes=self.axes)
+        if not is_sound(p, self):
+            raise ValueError(f"its {name} partition does not hold together, or belongs to another environment")
+        return p
+
+
+STORED = Partition._fields[:-1]  # in files; the axes are the environment's
+BALLS, CELLS, ARMS, SPLITS = range(4)  # places in `counts`
 
 
 def new_partition(roots: int, dimensions: int, low: ArrayLike, high: ArrayLike, q: float) -> Partition:
@@ -217,43 +238,6 @@ def update(balls, cells, halves, ball, q):
         project(balls, cells, halves, cell, ball)
 
 
-def crowded_cells(p: Partition) -> list[tuple[tuple[int, ...], float]]:
-    """Return for each root the way to the smallest cell that 99 of 100 visits may lie in, and how many visits it had.
-
-    The way is a half for each depth.  Visits to balls on the cells above it may lie in it or not; those to other cells
-    do not.
-    """
-    balls, cells = p.balls[: p.counts[BALLS]], p.cells[: p.counts[CELLS]]
-    depth = cells["depth"][balls["cell"]]
-    inherited = np.where(depth > 0, 4.0 ** (depth - 1), 0.0)  # a ball of depth n splits at 4^n visits
-    visits = np.bincount(balls["cell"], balls["visits"] - inherited, len(cells))
-    for level in range(int(cells["depth"].max()), 0, -1):  # of a cell and all those below it
-        there = np.flatnonzero(cells["depth"] == level)
-        np.add.at(visits, cells["parent"][there], visits[there])
-    halves, found = 2 ** len(p.axes), []
-    for root in np.flatnonzero(cells["depth"] == 0):
-        cell, way, outside = int(root), [], 0.0
-        while (first := int(cells["children"][cell])) != NONE:
-            below = visits[first : first + halves]
-            outside += below.sum() - below.max()
-            if outside > 0.01 * visits[root]:
-                break
-            way.append(int(below.argmax()))
-            cell = first + way[-1]
-        found.append((tuple(way), float(visits[root])))
-    return found
-
-
-def is_crowded(p: Partition, depth: int) -> bool:
-    """Return whether 99 of 100 visits may lie in one cell of a depth, the same for all roots."""
-    crowds: dict[tuple[int, ...], float] = {}
-    cells = crowded_cells(p)
-    for way, visits in cells:
-        if len(way) >= depth:
-            crowds[way[:depth]] = crowds.get(way[:depth], 0.0) + visits
-    return max(crowds.values(), default=0.0) > 0.99 * sum(visits for _, visits in cells)
-
-
 @cached_jit
 def split(p, ball, discrete, random_ranks, rng):
     """Cover a ball with balls of half its radius, which inherit its estimate and its visits; return the partition.
@@ -356,3 +340,67 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
             upper, middle = (part >> (dimensions - 1 - i)) & 1 == 0, (low + high) / 2
         lows[new, i] = middle if upper else low
         highs[new, i] = high if upper else middle
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Partitions of files, whose indices compiled code would follow without looking
+
+MOST_VISITS = 2**53  # of a ball: beyond, numbers are not exact, and more than any learning gives
+
+
+def is_sound(p: Partition, like: Partition) -> bool:
+    """Return whether indices are in range, without cycles, and numbers are finite and such as learning gives.
+
+    `like` is the partition that the agent began with.
+    """
+    balls, cells, roots, halves = p.balls, p.cells, len(like.cells), 2 ** len(p.axes)
+    count, room = len(balls), len(cells)
+    if p.low.shape != p.high.shape or p.low.shape != (count, like.low.shape[1]) or p.counts.shape != like.counts.shape:
+        return False
+    ball, cell = np.arange(count), np.arange(room)
+    inner, heads, linked = (np.flatnonzero(each != NONE) for each in (cells["children"], cells["first"], balls["next"]))
+    # The halves of each inner cell stand in a row, after itself.
+    below = cells["children"][inner].astype(np.int64)[:, None] + np.arange(halves)
+    in_range = (
+        np.array_equal(np.sort(below.ravel()), cell[roots:]) and np.all(cells["children"][inner] > inner),
+        *(np.all((cells[name] >= NONE) & (cells[name] < count)) for name in ("first", "own", "best")),
+        np.all((cells["parent"] >= NONE) & (cells["parent"] < room)),
+        np.all((balls["next"] >= NONE) & (balls["next"] < ball)),  # each leads to an older one: no cycles
+        np.all((balls["cell"] >= 0) & (balls["cell"] < room)),
+    )
+    if not all(in_range):
+        return False
+    chains = (
+        balls["cell"][balls["next"][linked]] == balls["cell"][linked],
+        balls["cell"][cells["first"][heads]] == heads,
+    )
+    if not all(map(np.all, chains)):
+        return False
+    above = np.broadcast_to(inner[:, None], below.shape)
+    whole = np.zeros(count, bool)  # balls that were not split
+    following = cells["first"][heads]
+    while following.size:
+        whole[following] = True
+        following = balls["next"][following]
+        following = following[following != NONE]
+    inherited = np.flatnonzero(cells["best"] != cells["own"])
+    upper = cells["parent"][inherited]
+    discrete = like.low[0, 0] == 0.0  # a list of actions begins at 0, an interval at -1
+    low, high = (np.floor(p.low), np.floor(p.high)) if discrete else (p.low, p.high)
+    counted = {BALLS: count, CELLS: room, ARMS: whole.sum(), SPLITS: count - whole.sum()}
+    sound = (
+        np.all(cells["parent"][below] == above) and np.all(cells["parent"][:roots] == NONE),
+        np.all(cells["depth"][below] == cells["depth"][above] + 1) and not np.any(cells["depth"][:roots]),
+        cells["depth"].max() <= BITS,
+        # The best ball is a whole one of this cell, or of one above it.
+        np.array_equal(cells["own"] != NONE, cells["first"] != NONE),
+        np.all(whole[cells["own"][heads]] & (balls["cell"][cells["own"][heads]] == heads)),
+        np.all((upper != NONE) & (cells["best"][inherited] == cells["best"][upper])),
+        np.all(cells["best"][cells["children"] == NONE] != NONE),
+        np.all((low == p.low) & (high == p.high) & (low >= like.low.min()) & (high <= like.high.max())),
+        np.all(low < high if discrete else low <= high),
+        np.isfinite(balls["q"]).all() and np.isfinite(balls["rank"]).all(),
+        np.all((balls["visits"] >= 0) & (balls["visits"] <= MOST_VISITS)),
+        all(p.counts[which] == number for which, number in counted.items()),
+    )
+    return all(sound)

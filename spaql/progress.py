@@ -11,11 +11,9 @@ def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay:
 
     It appears after `delay` seconds.
     """
-    if sys.stderr is not None and sys.stderr.isatty():
-        interval = 0.1
-    else:
-        # A Jupyter server names the session of the kernels it starts; papermill does not.
-        interval = 1.0 if "ipykernel" in sys.modules and "JPY_SESSION_NAME" in os.environ else 10.0
+    interval = 0.1 if sys.stderr is not None and sys.stderr.isatty() else 10.0
+    if "ipykernel" in sys.modules and "JPY_SESSION_NAME" in os.environ:  # a server's kernel; papermill does not name it
+        interval = 1.0
     return tqdm(
         total=total,
         desc=name,

@@ -21,64 +21,46 @@ machine code and as plain Python; the compiler finds the methods by the type of 
 
 import itertools
 import math
-import os
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numba.core import types
 from numba.extending import overload_method
 
-from spaql.advice import CROWDED
 from spaql.agent import MOST_ACTIONS, Agent
 from spaql.checks import check_integer, check_number
 from spaql.compiling import INLINED, cached_jit, non_owning, python_or_jit
 from spaql.files import check_array
-from spaql.parameters import no_parameter
-from spaql.spaces import check_circles, pairs_of
-from spaql.systems import ENDED, CompiledWorld, reset, room, step
+from spaql.loop import end_iteration
+from spaql.parameters import Common, no_parameter
+from spaql.spaces import pairs_of
+from spaql.systems import ENDED, reset, room, step
 
 MEMORY = 100_000  # transitions
 KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition
 ROOM = 1024  # transitions there is room for from the start
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
-MOST_WORK = 10**9  # steps of an episode, times transitions to learn from after each, times steps that they are followed
 FOREVER = -1  # a number of samples that is never reached
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What the loop asks of a representation.  `states` and `codes` have a row for each state: the state itself, and
-# numbers by which the representation finds it again faster; `row` says which one is meant.
+# What the loop asks of a representation.  `states` and `codes` have a row for each state: the state itself, and numbers
+# by which the representation finds it again faster; `row` says which one is meant.
 
-
-@overload_method(types.NamedTuple, "place", jit_options=INLINED)
-def _place(self, states, codes, row):
-    """Write the numbers of a state that is new."""
-    return self.instance_class.place
-
-
-@overload_method(types.NamedTuple, "greedy", jit_options=INLINED)
-def _greedy(self, states, codes, row):
-    """Return the place of the best action, the first of equals, and its Q."""
-    return self.instance_class.greedy
-
-
-@overload_method(types.NamedTuple, "visit", jit_options=INLINED)
-def _visit(self, states, codes, row):
-    """Refine the representation, if it does, where a state has been visited."""
-    return self.instance_class.visit
-
-
-@overload_method(types.NamedTuple, "learn", jit_options=INLINED)
-def _learn(self, states, codes, row, action, target):
-    """Move the estimate of an action towards a target."""
-    return self.instance_class.learn
-
-
-@overload_method(types.NamedTuple, "arms", jit_options=INLINED)
-def _arms(self):
-    """Return the number of estimates."""
-    return self.instance_class.arms
-
+METHODS = {
+    # Write the numbers of a state that is new.
+    "place": lambda self, states, codes, row: self.instance_class.place,
+    # Return the place of the best action, the first of equals, and its Q.
+    "greedy": lambda self, states, codes, row: self.instance_class.greedy,
+    # Refine the representation, if it does, where a state has been visited.
+    "visit": lambda self, states, codes, row: self.instance_class.visit,
+    # Move the estimate of an action towards a target.
+    "learn": lambda self, states, codes, row, action, target: self.instance_class.learn,
+    # Return the number of estimates.
+    "arms": lambda self: self.instance_class.arms,
+}
+for name, method in METHODS.items():
+    overload_method(types.NamedTuple, name, jit_options=INLINED)(method)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The memory
@@ -104,7 +86,10 @@ class Memory(NamedTuple):
         return arrays | {"memory_taken": self.taken, "memory_extremes": self.extremes}
 
     def restored(self, arrays: dict[str, np.ndarray], size: int, actions: int) -> "Memory":
-        """Return this empty memory filled with what a file has kept, checked; `size` is the most it may hold."""
+        """Return this empty memory filled with what a file has kept, checked.
+
+        It may hold `size` transitions; there are so many `actions` to choose from.
+        """
         taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
         kept = min(taken, size)
         memory = with_room(self, kept, size)
@@ -115,11 +100,10 @@ class Memory(NamedTuple):
                 raise ValueError(f"its memory has a wrong {name}")
             into[:kept] = read
         extremes = check_array(arrays, "memory_extremes", float, 2)
-        lowest, highest = memory.reward.min(initial=0.0), memory.reward.max(initial=0.0)
         sound = (
-            np.isfinite(extremes).all() and extremes[0] <= lowest and highest <= extremes[1],
-            taken > kept or (extremes[0] == lowest and extremes[1] == highest),  # unless some are forgotten
-            all(np.all(np.abs(states) <= 1.0) for states in (memory.x, memory.y)),
+            np.isfinite(extremes).all(),
+            np.all((memory.reward >= extremes[0]) & (memory.reward <= extremes[1])),
+            np.all(np.abs(memory.x) <= 1.0) and np.all(np.abs(memory.y) <= 1.0),
             np.all((memory.action >= 0) & (memory.action < actions)),
             np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)),
         )
@@ -308,23 +292,9 @@ def advance(world, starts, N, run, rng):
             status["evaluation_steps"][0] += steps
         status["episode"][0] += 1
         if status["episode"][0] > N:
-            write_row(what.arms(), max(1, N), status, run.history)
-
-
-@cached_jit
-def write_row(arms, episodes, statuses, history):
-    """End an iteration: write what it gave to the history."""
-    status = statuses[0]
-    row = history[status.iteration]
-    row.rewards = row.evaluations = status.best = status.total / episodes
-    row.arms = row.trainee_arms = arms
-    row.tau = status.tau
-    row.steps = status.steps
-    row.evaluation_steps = status.evaluation_steps
-    status.evaluation_steps = 0
-    status.iteration += 1
-    status.episode = 0
-    status.total = 0.0
+            mean, arms = status["total"][0] / max(1, N), what.arms()
+            status["best"][0] = mean
+            end_iteration(status, run.history, mean, arms, arms, status["tau"][0])
 
 
 @python_or_jit
@@ -359,20 +329,17 @@ def place_all(what, memory, kept):
 class ReplayAgent(Agent):
     """What TileQ and SPAQL-R share as agents."""
 
-    follows_rules = False
-    _evaluations = 0
-    _counts_samples = True
+    _shared = Common
+    _replays = True
     _memory_size = MEMORY
     _memory: Memory
     _rollouts = staticmethod(follow_all)
 
     def __init__(self, env: str | gym.Env, own: dict[str, Any], **shared: Any):
         if "rules" in shared:
-            raise TypeError(no_parameter(type(self), "rules", shared["rules"]))
+            raise TypeError(no_parameter(type(self), Common, "rules", shared["rules"]))
         defaults = {"slopes": 1.0, "initial": 0.0, "discount": 0.995}
-        given = {name: value for name, value in shared.items() if value is not None}
-        super().__init__(env, own, **shared | defaults | given)
-        self._check_circles()
+        super().__init__(env, own, **defaults | {name: value for name, value in shared.items() if value is not None})
         given, gamma = self.parameters, self.parameters["discount"]
         self._how = Replay(
             gamma=gamma,
@@ -380,12 +347,10 @@ class ReplayAgent(Agent):
             limit=self._learner.limit,
             **{name: given[name] for name in ("epsilon", "decay", "replays", "steps")},
         )
-        room = min(ROOM, self._memory_size)
-        self._memory = new_memory(room, len(self._space.centre), self._best.width)
+        self._memory = new_memory(min(ROOM, self._memory_size), len(self._space.centre), self._best.width)
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters, or say what is wrong with them."""
-        checked = own | {
+        return own | {
             "alpha": check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
             "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
             "decay": check_number("decay", own["decay"], above=0.0),
@@ -394,19 +359,6 @@ class ReplayAgent(Agent):
             "actions": check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS),
             "angles": pairs_of(self._space),
         }
-        work = self.parameters["horizon"] * (checked["replays"] + 1) * checked["steps"]
-        if work > MOST_WORK:
-            raise ValueError(
-                f"horizon × (replays + 1) × steps must be at most {MOST_WORK:,}, not {work:,}: an episode would take "
-                "minutes in which nothing can interrupt it"
-            )
-        return checked
-
-    def _check_circles(self) -> None:
-        """Say if angles are none in the first states of a compiled system; an interpreted one looks at every state."""
-        if isinstance(self._world, CompiledWorld) and self.parameters["angles"]:
-            for start in self._world.draw(np.random.default_rng(0), 10):
-                check_circles(self.parameters["angles"], self._world.first_observation(start))
 
     def _choices(self) -> np.ndarray:
         """Return the actions to choose from, in the standard space, one row per action."""
@@ -426,27 +378,22 @@ class ReplayAgent(Agent):
         steps = len(starts) * self._learner.limit
         self._memory = with_room(self._memory, int(self._memory.taken[0]) + steps, self._memory_size)
         self._trainee = self._best = self._best.with_room(steps)
-        stop = FOREVER if self._last_sample is None else self._last_sample
+        stop = self._goal if self._by_samples else FOREVER
         run = Run(self._best, self._memory, self._how, stop, self._status, self._history)
         self._world.call(advance, starts, N, run, self._rng)
 
     def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
         act(self._kept(), points, actions)
 
-    def _crowded(self) -> bool:
-        seen = self._memory.x[: self._memory.taken[0]]
-        cells = np.floor((seen + 1.0) * 2.0 ** (CROWDED - 1)).clip(0, 2**CROWDED - 1).astype(np.uint64)
-        numbers = cells @ (2 ** (CROWDED * np.arange(cells.shape[1], dtype=np.uint64)))  # rows take long to sort
-        return bool(np.unique(numbers, return_counts=True)[1].max() >= 0.99 * len(seen))
-
     @property
     def arms(self) -> int:
         """The number of estimates."""
         return self._best.arms()
 
-    @classmethod
-    def load(cls, path: str | os.PathLike, env: gym.Env | None = None) -> Self:
-        """Return a saved agent, as the other algorithms do; what it knows of remembered states is found again."""
-        agent = super().load(path, env)
-        place_all(agent._best, agent._memory, min(int(agent._memory.taken[0]), len(agent._memory.reward)))
-        return agent
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return super()._arrays() | self._memory.arrays()
+
+    def _restore(self, streams: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super()._restore(streams, arrays)
+        self._memory = self._memory.restored(arrays, self._memory_size, len(self._best.actions))
+        place_all(self._best, self._memory, min(int(self._memory.taken[0]), len(self._memory.reward)))

@@ -90,11 +90,6 @@ class Learner(NamedTuple):
     random_ties: bool
 
 
-def evaluates_first(learner: Learner) -> bool:
-    """Return whether a learner knows what its agent earns before it learns, and keeps the best: SPAQL and SPAQL-TS."""
-    return learner.algorithm in (SPAQL, SPAQL_TS)
-
-
 STATUS = np.dtype(
     [
         ("iteration", np.int64),  # iterations done; -1 during the first evaluation of SPAQL
@@ -122,4 +117,3 @@ HISTORY = np.dtype(
     ],
     align=True,
 )
-COLUMNS = HISTORY.names or ()

@@ -77,6 +77,15 @@ def standardise(space, observation, x):
         x[i] = scaled(space, i, x[i])
 
 
+FLAT = 0.99  # beyond it the sigmoid cannot tell states apart
+
+
+def is_flat(space: Space, observation: Any) -> bool:
+    """Return whether some unbounded number of an observation is where the sigmoid is flat."""
+    unbounded = (i for i, half in enumerate(space.half) if half == math.inf)
+    return any(sigmoid(abs(observation[i]), space.slope[i]) > FLAT for i in unbounded)
+
+
 LARGEST = np.finfo(float).max / 4  # bounds further apart are as good as none
 CIRCLE = 0.01  # how far cosine and sine may be from the unit circle: some environments round them
 
@@ -89,35 +98,14 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
     `bounds` are used instead of the environment's own where they are given: one pair (low, high) for every observation,
     or a list with a pair or None for each.  `angles` are the pairs of places of a cosine and its sine.
     """
-    observed, acted = env.observation_space, env.action_space
+    observed = env.observation_space
     if not isinstance(observed, spaces.Box) or not np.issubdtype(observed.dtype, np.number):
         raise TypeError(
             f"observations must be a Box of numbers, not {observed}; "
             "gymnasium.wrappers.FlattenObservation turns Dict, Tuple and Discrete observations into one"
         )
-    if isinstance(acted, spaces.Discrete):
-        action_centre = action_half = np.zeros(1)
-        actions = int(acted.n)
-    elif isinstance(acted, spaces.MultiDiscrete):  # the ends and the middle of a range of whole numbers
-        action_half = (np.asarray(acted.nvec, float).ravel() - 1.0) / 2.0
-        action_centre = action_half + np.asarray(acted.start, float).ravel()
-        actions = 0
-    elif isinstance(acted, spaces.Box) and np.issubdtype(acted.dtype, np.floating):
-        low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
-        if not np.all(np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 < LARGEST)):
-            raise ValueError(
-                f"a Box of actions needs finite bounds, not {acted}; "
-                "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
-            )
-        action_centre, action_half = (high + low) / 2, (high - low) / 2
-        actions = 0
-    else:
-        raise TypeError(
-            f"actions must be Discrete, MultiDiscrete or a Box of floats, not {acted}; "
-            "gymnasium.wrappers.TransformAction can turn one into the other"
-        )
-    low, high = (np.asarray(bound, float).ravel() for bound in (observed.low, observed.high))
-    low, high = low.copy(), high.copy()
+    action_centre, action_half, actions = map_of_actions(env.action_space)
+    low, high = (np.array(bound, float).ravel() for bound in (observed.low, observed.high))
     for i, pair in enumerate(check_bounds(bounds, low.size) if bounds is not None else ()):
         low[i], high[i] = pair or (low[i], high[i])
     dimensions = low.size + (0 if actions else action_half.size)
@@ -144,6 +132,27 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
         centre[[cosine, its_sine]], half[[cosine, its_sine]] = 0.0, (math.pi, 1.0)
     maps = [tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half)]
     return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions, tuple(map(int, sine)))
+
+
+def map_of_actions(acted: spaces.Space) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return centre and half range of each dimension of the actions, and how many there are if they are a list."""
+    if isinstance(acted, spaces.Discrete):
+        return np.zeros(1), np.zeros(1), int(acted.n)
+    if isinstance(acted, spaces.MultiDiscrete):  # the ends and the middle of a range of whole numbers
+        half = (np.asarray(acted.nvec, float).ravel() - 1.0) / 2.0
+        return half + np.asarray(acted.start, float).ravel(), half, 0
+    if not isinstance(acted, spaces.Box) or not np.issubdtype(acted.dtype, np.floating):
+        raise TypeError(
+            f"actions must be Discrete, MultiDiscrete or a Box of floats, not {acted}; "
+            "gymnasium.wrappers.TransformAction can turn one into the other"
+        )
+    low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
+    if not np.all(np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 < LARGEST)):
+        raise ValueError(
+            f"a Box of actions needs finite bounds, not {acted}; "
+            "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
+        )
+    return (high + low) / 2, (high - low) / 2, 0
 
 
 def check_angles(angles: Any, count: int) -> list[list[int]]:

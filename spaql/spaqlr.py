@@ -28,8 +28,9 @@ from spaql import rules
 from spaql.checks import check_integer
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.parameters import Shared
+from spaql.parameters import Common
 from spaql.partition import NONE
+from spaql.policies.policy import TreePolicy
 from spaql.replay import ReplayAgent
 
 ROWS = ("child", "axis", "border", "q", "best", "visits")  # of a tree: the arrays that have a row for each node
@@ -70,7 +71,7 @@ class SPAQLR(ReplayAgent):
         steps: int = 50,
         actions: int = 2,
         angles: Any = None,
-        **shared: Unpack[Shared],
+        **shared: Unpack[Common],
     ):
         own = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays, "visits": visits}
         super().__init__(env, own | {"steps": steps, "actions": actions, "angles": angles}, **shared)
@@ -85,9 +86,7 @@ class SPAQLR(ReplayAgent):
     @property
     def policy(self) -> Any:
         """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        from spaql.policies.policy import TreePolicy
-
-        return TreePolicy(self._kept().trimmed(), self._space, self.env, self._learner.H)
+        return TreePolicy(self._kept().resized(0), self._space, self.env, self._learner.H)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -152,16 +151,12 @@ class CellTree(NamedTuple):
         return self.q[: self.nodes[0]]
 
     def resized(self, rows: int) -> "CellTree":
-        """Return a copy with room for so many nodes."""
-        used, like = int(self.nodes[0]), self._asdict()
-        larger: dict[str, Any] = {name: np.zeros((rows, *like[name].shape[1:]), like[name].dtype) for name in ROWS}
-        for name, array in larger.items():
-            array[:used] = like[name][:used]
-        return self._replace(**larger, nodes=self.nodes.copy(), seen=self.seen.copy())
-
-    def trimmed(self) -> "CellTree":
-        """Return a copy without spare room."""
-        return self.resized(int(self.nodes[0]))
+        """Return a copy with room for so many nodes, or without spare room if they are fewer than there are."""
+        used = int(self.nodes[0])
+        kept = {name: getattr(self, name)[:used] for name in ROWS}
+        more = {name: np.zeros((max(0, rows - used), *array.shape[1:]), array.dtype) for name, array in kept.items()}
+        arrays: dict[str, Any] = {name: np.concatenate((kept[name], more[name])) for name in ROWS}
+        return self._replace(**arrays, nodes=self.nodes.copy(), seen=self.seen.copy())
 
     def with_room(self, steps: int) -> "CellTree":
         """Return a tree with room for what so many steps add: each may halve a cell."""
@@ -170,7 +165,7 @@ class CellTree(NamedTuple):
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
-        kept = self.trimmed()._asdict()
+        kept = self.resized(0)._asdict()
         return {f"{name}_{field}": kept[field] for field in (*ROWS, "seen", "nodes")}
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "CellTree":

@@ -29,10 +29,11 @@ from spaql import rules
 from spaql.checks import check_integer
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.parameters import Shared
+from spaql.learning import copy_of
+from spaql.parameters import Common
+from spaql.policies.policy import ValuePolicy
 from spaql.replay import ReplayAgent
 from spaql.spaces import SINE
-from spaql.state import copy_of
 
 SHARED = 0.95  # κ
 MOST_WEIGHTS = 5_000_000  # 40 MB
@@ -92,7 +93,7 @@ class TileQ(ReplayAgent):
         steps: int = 50,
         actions: int = 2,
         angles: Any = None,
-        **shared: Unpack[Shared],
+        **shared: Unpack[Common],
     ):
         own = {"alpha": alpha, "tilings": tilings, "bins": bins, "epsilon": epsilon, "decay": decay}
         super().__init__(
@@ -124,8 +125,6 @@ class TileQ(ReplayAgent):
     @property
     def policy(self) -> Any:
         """The greedy policy; see `spaql.policies.ValuePolicy`."""
-        from spaql.policies.policy import ValuePolicy
-
         kept = copy_of(self._kept())
         return ValuePolicy(kept.values, kept.actions, self._space, self.env, self._learner.H)
 

@@ -6,7 +6,6 @@ all states so far (DAgger; Ross et al., 2011).  If the policy knows what actions
 stake there, Q of the best action minus Q of the worst (VIPER; Bastani et al., 2018).
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -70,17 +69,14 @@ def imitate(
     env, horizon = setting_of(policy, env, horizon)
     rng = np.random.default_rng(check_seed(seed))
     every = list(imitations(policy, env, leaves, rounds, episodes, rng, horizon))
-    tree = max(every, key=lambda one: one[1])[0]
+    tree, samples = max(every, key=lambda one: one[1])[0], every[-1][3]
     starts = first_states(env, tree.variables.space, rng, fresh)
     played = run_policy(tree, env, starts, rng, horizon, record=True)
     teacher = run_policy(policy, env, starts, rng, horizon)
     nodes = tree.apply(played.seen)
     same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
-    earned = paper_interval(played.rewards), paper_interval(teacher.rewards)
-    return tree._replace(
-        visits=np.bincount(nodes, minlength=len(tree.feature)),
-        report=Imitation(*earned, float(same.mean()), every[-1][3]),
-    )
+    report = Imitation(paper_interval(played.rewards), paper_interval(teacher.rewards), float(same.mean()), samples)
+    return tree._replace(visits=np.bincount(nodes, minlength=len(tree.feature)), report=report)
 
 
 def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> tuple[gym.Env, int | None]:
@@ -93,32 +89,25 @@ def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> t
     return make_env(policy.env if env is None else env), known if horizon is None else horizon
 
 
-def imitations(
-    policy: Any, env: gym.Env, leaves: int, rounds: int, episodes: int, rng: Any, horizon: Any, check: Any = bool
-) -> Iterator[tuple[Tree, float, np.ndarray, int]]:
-    """Yield the tree of each round, its mean return, the states it came to, and the steps so far.
-
-    `check` is called again and again, and may raise an exception to end it.
-    """
+def imitations(policy, env, leaves, rounds, episodes, rng, horizon):
+    """Yield the tree of each round, its mean return, the states it came to, and the steps so far."""
     variables = asked_by(policy, env)
     seen, actions, weights = [], [], []
     tree, samples = None, 0
     for round_ in range(rounds + 1):
-        check()
         starts = first_states(env, variables.space, rng, episodes)
         played = run_policy(tree or policy, env, starts, rng, horizon, record=True)
         samples += int(played.steps.sum())
         if tree is not None:
             yield tree, float(played.rewards.mean()), played.seen, samples
         if round_ < rounds:
-            check()
             some = rng.permutation(len(played.seen))[: 2 * ROWS]
             seen.append(played.seen[some])
             actions.append(standard_actions(policy, variables, seen[-1]))
             weights.append(policy.stakes(seen[-1]) if hasattr(policy, "stakes") else np.ones(len(some)))
             states, labels, counts = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
             some = rng.permutation(len(states))[:ROWS]
-            tree = merged(grow(variables, states[some], labels[some], counts[some], leaves, check))
+            tree = merged(grow(variables, states[some], labels[some], counts[some], leaves))
 
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
@@ -142,9 +131,7 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
     return (actions - variables.space.action_centre) / variables.space.action_half
 
 
-def grow(
-    variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int, check: Any = bool
-) -> Tree:
+def grow(variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int) -> Tree:
     """Return a tree of at most `leaves` leaves; each split reduces the weighted squared error most.
 
     The errors are those in predicting the actions, in the standard space.  Of few different actions each has a column,
@@ -155,34 +142,30 @@ def grow(
     seen = turned(variables.space, states)
     weights = weights / weights.mean() if weights.sum() > 0.0 else np.ones(len(weights))
     sums = (np.eye(len(kinds))[which.ravel()] if each else actions) * weights[:, None]
-    rows, splits, values = [], [], []
-    columns: tuple[list, ...] = [], [], [], []
-    feature, threshold, left, right = columns
+    rows, splits, nodes, values = [], [], [], []
 
     def add(row: np.ndarray) -> int:
         rows.append(row)
         splits.append(best_split(seen[row], sums[row], weights[row]))
+        nodes.append((LEAF, 0.0, LEAF, LEAF))
         total = sums[row].sum(axis=0)
-        values.append(kinds[total.argmax()] if each else total / max(weights[row].sum(), np.finfo(float).tiny))
-        for column, blank in zip(columns, (LEAF, 0.0, LEAF, LEAF), strict=True):
-            column.append(blank)
+        values.append(kinds[total.argmax()] if each else total / max(weights[row].sum(), TINY))
         return len(rows) - 1
 
     add(np.arange(len(seen)))
     for _ in range(leaves - 1):
-        check()
         node = max(range(len(splits)), key=lambda n: splits[n][0])
         if splits[node] == NO_SPLIT:
             break
-        _, feature[node], threshold[node] = splits[node]
+        _, asked, border = splits[node]
         splits[node] = NO_SPLIT
-        below = seen[rows[node], feature[node]] < threshold[node]
-        left[node], right[node] = add(rows[node][below]), add(rows[node][~below])
-    questions = [np.array(column) for column in columns]
-    return Tree(questions[0], questions[1], questions[2], questions[3], np.array(values), variables)
+        below = seen[rows[node], asked] < border
+        nodes[node] = asked, border, add(rows[node][below]), add(rows[node][~below])
+    feature, threshold, left, right = map(np.array, zip(*nodes, strict=True))
+    return Tree(feature, threshold, left, right, np.array(values), variables)
 
 
-NO_SPLIT = 0.0, LEAF, 0.0
+NO_SPLIT, TINY = (0.0, LEAF, 0.0), np.finfo(float).tiny
 
 
 def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple[float, int, float]:
@@ -198,7 +181,7 @@ def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple
         below, weight_below = np.cumsum(sums[order], axis=0)[:-1], np.cumsum(weights[order])[:-1, None]
         with np.errstate(divide="ignore", invalid="ignore"):  # where all weights of a side are zero
             gain = (below**2 / weight_below + (total - below) ** 2 / (weight - weight_below)).sum(axis=1)
-        gain = np.where(np.isfinite(gain), gain - (total**2).sum() / max(weight, np.finfo(float).tiny), 0.0)
+        gain = np.where(np.isfinite(gain), gain - (total**2).sum() / max(weight, TINY), 0.0)
         gain[values[1:] == values[:-1]] = 0.0  # no question tells them apart
         if gain.size and gain.max() > best[0] + 1e-9:
             at = int(gain.argmax())

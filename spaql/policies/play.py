@@ -1,17 +1,18 @@
-"""Episodes under a policy: as machine code on compiled systems, interpreted on any other environment."""
+"""Episodes under policies, also on changed systems: machine code on compiled ones, interpreted on any other."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.checks import check_integer, check_seed
+from spaql.checks import check_integer, check_number, check_seed, load
 from spaql.compiling import python_or_jit
+from spaql.policies.interval import paper_interval
 from spaql.policies.tree import Tree, descend
 from spaql.spaces import Space, turn
 from spaql.systems import (
-    CompiledWorld,
     begin,
     compiled_world,
     episode_limit,
@@ -65,15 +66,6 @@ class Episodes(NamedTuple):
     seen: np.ndarray
 
 
-def world_of(env: gym.Env, space: Space) -> CompiledWorld:
-    """Return the compiled twin of an environment, or say that it has none."""
-    world = compiled_world(env, space)
-    if world is None:
-        raise TypeError(f"only registered systems are compiled, not {env}: the states of other environments cannot "
-                        "be set (`evaluate` and `simplify` run on any)")  # fmt: skip
-    return world
-
-
 def first_states(env: gym.Env, space: Space, rng: np.random.Generator, episodes: int) -> np.ndarray:
     """Draw where episodes start: states of a compiled system; of any other environment a seed for each episode."""
     world = compiled_world(env, space)
@@ -118,9 +110,7 @@ def step_batch(world, states, actions, observations, rewards, over):
             observe(world.constants, states[i], observations[i])
 
 
-def play_batch(
-    policy: Any, env: gym.Env, world: Any, starts: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
-) -> None:
+def play_batch(policy, env, world, starts, noise, rng, limit, out):
     """As `play`, for policies in Python: all episodes side by side."""
     count, first = len(starts), int(getattr(env.action_space, "start", 0))
     states, observations = np.empty((count, world.system.numbers)), np.empty((count, noise.size))
@@ -140,9 +130,7 @@ def play_batch(
         world.call(step_batch, states, actions, observations, rewards, over)
 
 
-def play_interpreted(
-    policy: Any, env: gym.Env, seeds: np.ndarray, noise: np.ndarray, rng: Any, limit: int, out: Any
-) -> None:
+def play_interpreted(policy, env, seeds, noise, rng, limit, out):
     """As `play`, in any environment: an episode from each seed; for -1 its own random stream goes on."""
     shape, (rewards, steps, seen) = (noise.size,) if isinstance(policy, Tree) else env.observation_space.shape, out
     for i, seed in enumerate(seeds.ravel().tolist()):
@@ -183,38 +171,76 @@ def evaluate(
     horizon
         H, the greatest length of an episode; the environment's own limit if not given.
     starts
-        Return where the episodes started, too, of a compiled system: a row each, for `trajectories`.
+        Return what was observed first in each episode, too: a row each.
 
     Examples
     --------
     >>> rewards, starts = evaluate(tree, "Pendulum-v1", seed=0, starts=True)
-    >>> rewards.min(), trajectories(tree, "Pendulum-v1", starts[rewards.argmin()])  # the worst episode
+    >>> rewards.min(), starts[rewards.argmin()]  # the worst episode, and where it began
     """
     env = make_env(env)
     episodes = check_integer("episodes", episodes)
     streams = check_seed(seed).spawn(2)
     rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
-    world = world_of(env, space_of(env)) if starts else compiled_world(env, space_of(env))
+    world = compiled_world(env, space_of(env))
     if world is None:  # one seed for the first episode, then the environment's own stream goes on
         first = np.array([[env_seed], *([[-1]] * (episodes - 1))])
     else:
         first = world.draw(make_generator(env_seed), episodes)
-    rewards = run_policy(policy, env, first, rng, horizon, noise=noise).rewards
-    return (rewards, first) if starts else rewards
+    played = run_policy(policy, env, first, rng, horizon, noise=noise, record=starts)
+    begun = np.cumsum(played.steps) - played.steps
+    return (played.rewards, played.seen[begun]) if starts else played.rewards
 
 
-def trajectories(tree: Tree, env: str | gym.Env, starts: ArrayLike) -> list[np.ndarray]:
-    """Return the observations of an episode from each of these states, one row per step.
+def robustness(
+    policies: Mapping[str, Any],
+    env: str | gym.Env,
+    variants: Mapping[str, gym.Env] | None = None,
+    noises: Iterable[float] = (),
+    *,
+    episodes: int = 1000,
+    seed: int | np.random.SeedSequence = 0,
+    horizon: int | None = None,
+) -> Any:
+    """Return what policies earn on variants of their system and with noise on what they see, from the same starts.
 
-    A state is the system's own: angle and speed of the pendulum; position, speed, angle and angular speed of the cart
-    and its pole.
+    Parameters
+    ----------
+    policies
+        Trees, or whatever has Stable-Baselines3's `predict`, by name.
+    env
+        The system they are for.
+    variants
+        Environments with other constants, by name.
+    noises
+        Standard deviations of Gaussian noise on every observed variable, each in the variable's own unit.
+    episodes, seed, horizon
+        As for `evaluate`.
+
+    Returns
+    -------
+    frame
+        A row for each policy on the system itself ("usual"), on each variant and with each noise: `policy`, `change`,
+        `noise`, the mean return `mean`, the ends `low` and `high` of its interval, the mean of the worst twentieth of
+        the episodes `worst_5`, and the `worst`.
+
+    Examples
+    --------
+    >>> heavy = gym.make("CartPole-v0")
+    >>> heavy.unwrapped.masspole = 0.3
+    >>> robustness({"small": small, "full": policy}, "CartPole-v0", {"three times the mass": heavy}, noises=[0.1])
     """
-    env = make_env(env)
-    system = world_of(env, tree.variables.space).system
-    starts = np.atleast_2d(np.asarray(starts, float))
-    names = [variable.name for variable in system.state]
-    if starts.ndim != 2 or starts.shape[1] != len(names):
-        raise ValueError(f"a state of {system.name} is {', '.join(names)}: expected rows of {len(names)}, "
-                         f"not an array of shape {starts.shape}")  # fmt: skip
-    episodes = run_policy(tree, env, starts, np.random.default_rng(0), record=True)
-    return np.split(episodes.seen, np.cumsum(episodes.steps)[:-1])
+    pd = load("pandas", "paper")
+    usual, episodes = make_env(env), check_integer("episodes", episodes, at_least=2)
+    first, noisy = check_seed(seed).spawn(2)
+    cases = [("usual", usual, 0.0), *((name, make_env(variant), 0.0) for name, variant in (variants or {}).items())]
+    cases += [("noise", usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
+    rows = []
+    for name, policy in policies.items():
+        for change, system, noise in cases:
+            starts = first_states(system, space_of(system), np.random.default_rng(first), episodes)
+            rng = np.random.default_rng(noisy)
+            rewards = np.sort(run_policy(policy, system, starts, rng, horizon, noise=noise).rewards)
+            worst = rewards[: -(-episodes // 20)].mean()
+            rows.append((name, change, noise, *map(float, paper_interval(rewards)), worst, rewards[0]))
+    return pd.DataFrame(rows, columns=["policy", "change", "noise", "mean", "low", "high", "worst_5", "worst"])

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -11,18 +11,14 @@ from numpy.typing import ArrayLike
 
 from spaql.checks import load
 from spaql.compiling import cached_jit
-from spaql.partition import NONE, Partition
+from spaql.partition import NONE
 from spaql.policies.exact_tree import Branches, boxes, make_tree
 from spaql.policies.export import signed
 from spaql.policies.imitate import imitate
 from spaql.policies.play import evaluate
 from spaql.policies.simplify import simplify
 from spaql.policies.tree import LEAF, Tree, leaves_of, variables_of
-from spaql.spaces import PLAIN, Space, standardise, to_box
-from spaql.spaqlr import CellTree
-
-if TYPE_CHECKING:
-    import pandas as pd
+from spaql.spaces import PLAIN, Space, standardise
 
 
 class Greedy:
@@ -49,16 +45,10 @@ class Greedy:
         points = np.ascontiguousarray(observation.reshape(-1, len(self._space.centre)))
         if np.isnan(points).any():
             raise ValueError("the observation contains NaN; expected numbers")
-        actions = self._choose(points)
-        if self.variables.box is None:
-            actions = actions[:, 0].astype(np.int64) + self.variables.start
-        else:
-            actions = to_box(self.variables.box, self._space, actions)
+        actions = self.variables.given(self._choose(points))
         return (actions[0] if observation.shape == self.env.observation_space.shape else actions), None
 
-    def _choose(self, points: np.ndarray) -> np.ndarray:
-        """Return the actions for observations, in the standard space."""
-        raise NotImplementedError
+    _choose: Callable[[np.ndarray], np.ndarray]  # the actions for observations, in the standard space
 
     def evaluate(self, episodes: int = 1000, seed: Any = None, **options: Any) -> Any:
         """Return the returns of episodes; see `spaql.policies.evaluate`, for other environments too."""
@@ -129,7 +119,7 @@ class Policy(Greedy):
         self._q, self._visits, self._best = balls["q"], balls["visits"], self._cells["best"]
         self._centres: dict[int, tuple[float, ...]] = {}  # of cells, from the root on
 
-    def find(self, observations: ArrayLike) -> "pd.DataFrame":
+    def find(self, observations: ArrayLike) -> Any:
         """Return one row per observation: its `cell` (a number), and `action`, `q`, `visits` of its best ball.
 
         The action is the middle one, in its unit; of several actuators it is the first one's.
@@ -150,7 +140,7 @@ class Policy(Greedy):
     def _choose(self, points: np.ndarray) -> np.ndarray:
         return self._centre[self._best[self._find(points)]]
 
-    def table(self) -> "pd.DataFrame":
+    def table(self) -> Any:
         """Return one row per state cell, in the system's own units; cells that do the same are joined.
 
         Returns
@@ -266,7 +256,7 @@ class Policy(Greedy):
 class TreePolicy(Policy):
     """The greedy policy of SPAQL-R: its cells are the leaves of a binary tree, and each has one action."""
 
-    def _take(self, partition: CellTree) -> None:
+    def _take(self, partition: Any) -> None:
         self._tree, self._best = partition, np.arange(len(partition.child))
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
@@ -284,16 +274,14 @@ class TreePolicy(Policy):
 class Policies:
     """The greedy policies of an AQL agent, one for each time step: `policies[h]` is that of step h, from 0."""
 
-    def __init__(self, partition: Partition, space: Space, env: gym.Env, horizon: int):
+    def __init__(self, partition: Any, space: Space, env: gym.Env, horizon: int):
         self._parts = partition, space, env, horizon
 
     def __len__(self) -> int:
         return self._parts[-1]
 
     def __getitem__(self, h: int) -> Policy:
-        if not isinstance(h, int | np.integer) or not 0 <= h < len(self):
-            raise IndexError(f"AQL has a policy for each time step: give one of 0 to {len(self) - 1}, not {h!r}")
-        return Policy(*self._parts, int(h))
+        return Policy(*self._parts, range(len(self))[h])
 
     def __repr__(self) -> str:
         return f"Policies({len(self)} time steps)"

@@ -50,6 +50,12 @@ class Variables(NamedTuple):
         """The unit that all numbers of an action share; empty if there is none."""
         return self.action_units[0] if len(set(self.action_units)) == 1 else ""
 
+    def given(self, actions: np.ndarray) -> np.ndarray:
+        """Return actions of the standard space, a row each, as the environment takes them."""
+        if self.box is None:
+            return actions[:, 0].astype(np.int64) + self.start
+        return to_box(self.box, self.space, actions)
+
 
 NUMBERED = "action number"  # what a discrete action is called where nothing says what its numbers do
 
@@ -73,9 +79,6 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
     else:
         observed, actions = system.observed, system.actions
         told = None if system.choices is None else system.choices(env)
-        if len(actions) != count:
-            names = ", ".join(action.name for action in actions)
-            raise ValueError(f"action of {system.name} names {names}; expected {count}, one for each number of it")
     asked = list(observed)
     known = {pair: name for name, pair in system.angles.items()} if system else {}
     for cosine, sine in pairs_of(space):
@@ -132,10 +135,6 @@ class Tree(NamedTuple):
         """What the tree does, without names: questions, children and actions."""
         return self[:5]
 
-    def unvisited(self, node: int) -> bool:
-        """Whether no visit has reached a leaf, so that nothing supports its action."""
-        return self.visits is not None and self.visits[node] == 0
-
     @property
     def leaves(self) -> int:
         """The number of leaves."""
@@ -152,9 +151,7 @@ class Tree(NamedTuple):
     @property
     def value(self) -> np.ndarray:
         """The action of each node as the environment takes it."""
-        if self.variables.box is None:
-            return self.action[:, 0].astype(np.int64) + self.variables.start
-        return to_box(self.variables.box, self.variables.space, self.action)
+        return self.variables.given(self.action)
 
     def apply(self, observations: ArrayLike) -> np.ndarray:
         """Return the leaf each observation comes to; `observations` has a row each."""

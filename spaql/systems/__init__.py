@@ -19,7 +19,6 @@ from spaql.systems.registry import (
     REGISTRY,
     System,
     Variable,
-    possible_returns,
     register,
     solved_at,
     system_called,
@@ -32,14 +31,12 @@ from spaql.systems.worlds import (
     TIME_UP,
     CompiledWorld,
     begin,
-    check_shapes,
     compiled_world,
     explain_interpreted,
     move,
     observe,
     reset,
     room,
-    say_interpreted,
     step,
 )
 

@@ -115,8 +115,10 @@ def draw_starts(constants: Acrobot, rng: np.random.Generator, episodes: int) -> 
     return np.column_stack((drawn, *waves)).astype(float)
 
 
-LINKS = ("LINK_MASS_1", "LINK_MASS_2", "LINK_LENGTH_1", "LINK_COM_POS_1", "LINK_COM_POS_2", "LINK_MOI")
-OTHERS = ("dt", "MAX_VEL_1", "MAX_VEL_2")
+ATTRIBUTES = (
+    *("LINK_MASS_1", "LINK_MASS_2", "LINK_LENGTH_1", "LINK_COM_POS_1", "LINK_COM_POS_2", "LINK_MOI"),
+    *("dt", "MAX_VEL_1", "MAX_VEL_2"),
+)
 
 
 def describe(env: gym.Env) -> Acrobot | None:
@@ -127,11 +129,11 @@ def describe(env: gym.Env) -> Acrobot | None:
     usual = env.action_space == spaces.Discrete(len(torques)) and steps and steps == steps[:1] * len(steps)
     if not usual or inner.torque_noise_max > 0 or inner.book_or_nips == "nips":
         return None
-    if not plain_numbers(inner, LINKS + OTHERS):
+    if (numbers := plain_numbers(env, ATTRIBUTES)) is None:
         return None
-    m1, m2, l1, c1, c2, inertia = (float(getattr(inner, name)) for name in LINKS)
+    m1, m2, l1, c1, c2, inertia, dt, max_speed_1, max_speed_2 = numbers
     return Acrobot(
-        dt=float(inner.dt),
+        dt=dt,
         inertia=inertia,
         inertia_1=m1 * c1**2,
         inertia_2=m2 * c2**2 + inertia,
@@ -142,22 +144,12 @@ def describe(env: gym.Env) -> Acrobot | None:
         coupling=m2 * l1 * c2,
         weight_1=(m1 * c1 + m2 * l1) * GRAVITY,
         weight_2=m2 * c2 * GRAVITY,
-        max_speed_1=float(inner.MAX_VEL_1),
-        max_speed_2=float(inner.MAX_VEL_2),
+        max_speed_1=max_speed_1,
+        max_speed_2=max_speed_2,
         torque=torques[0],
         torque_step=steps[0],
         two=2.0,
     )
-
-
-def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
-    """Multiply the masses and the lengths of both links, and their moments of inertia with them."""
-    inner = env.unwrapped
-    for name in ("LINK_MASS_1", "LINK_MASS_2"):
-        setattr(inner, name, mass * getattr(inner, name))
-    for name in ("LINK_LENGTH_1", "LINK_LENGTH_2", "LINK_COM_POS_1", "LINK_COM_POS_2"):
-        setattr(inner, name, length * getattr(inner, name))
-    inner.LINK_MOI = mass * length**2 * inner.LINK_MOI
 
 
 def angle(place: int, sign: str, words: str, mark: float) -> Variable:
@@ -194,10 +186,8 @@ register(
         size=8,
         choices=lambda env: tuple(float(torque) for torque in env.unwrapped.AVAIL_TORQUE),
         titles={"Acrobot-v1": "Acrobot"},
-        returns={"Acrobot-v1": (-500.0, 0.0)},
         reference=(-1.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         angles={f"theta_{i}": (f"cos_theta_{i}", f"sin_theta_{i}") for i in (1, 2)},
         telling=(0, 2),
-        vary=vary,
     )
 )

@@ -13,7 +13,6 @@ from spaql.systems.registry import system_of
 
 HORIZON = 200  # the paper's, which all of its systems have for a limit; of environments that have none
 
-
 # Wrappers whose statistics every episode moves, so that evaluating an agent would change what it sees.
 STATEFUL = {
     gym.wrappers.NormalizeObservation: "leave it out, and give bounds=[(low, high), ...] where observations vary",
@@ -40,8 +39,7 @@ def make_env(env: str | gym.Env) -> gym.Env:
             warnings.simplefilter("ignore", DeprecationWarning)
             return gym.make(env)
     if not isinstance(env, gym.Env):
-        vector = " (one environment, not a vector of them)" if isinstance(env, gym.vector.VectorEnv) else ""
-        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}{vector}")
+        raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}")
     for wrapper in wrappers_of(env):
         if cure := STATEFUL.get(type(wrapper)):
             raise ValueError(f"{type(wrapper).__name__} keeps statistics that each episode changes: {cure}")
@@ -74,9 +72,10 @@ def episode_limit(env: gym.Env) -> int | None:
     return min(limits, default=None)
 
 
-def plain_numbers(env: gym.Env, names: Iterable[str]) -> bool:
-    """Return whether these attributes are numbers of Python's own: with NumPy's, results may have another precision."""
-    return all(type(getattr(env, name)) in (int, float) for name in names)
+def plain_numbers(env: gym.Env, names: Iterable[str]) -> list[float] | None:
+    """Return attributes as floats; None if one is no number of Python's own: results may have another precision."""
+    numbers = [getattr(env.unwrapped, name) for name in names]
+    return list(map(float, numbers)) if all(type(number) in (int, float) for number in numbers) else None
 
 
 def horizon_of(env: gym.Env, horizon: Any = None, at_most: int | None = None) -> int:

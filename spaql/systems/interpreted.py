@@ -9,12 +9,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from spaql.advice import Advice
+from spaql.advice import BLIND, Advice
 from spaql.checks import shown
-from spaql.spaces import FLOATS, Space, check_circles, pairs_of, standardise, to_box
+from spaql.spaces import FLOATS, Space, check_circles, is_flat, pairs_of, standardise, to_box
 from spaql.systems.worlds import ENDED, TIME_UP
 
 LARGEST = float(np.finfo(float).max)
+OUTSIDE = (
+    "observation %s is outside the bounds that the environment declares or that were given; it is clipped to them, as "
+    "will be others"
+)
 
 
 class InterpretedWorld:
@@ -27,7 +31,7 @@ class InterpretedWorld:
         self.first_seed = seed
         self.seed: int | None = seed  # until the first reset has used it
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
-        self.advice = advice or Advice(unlimited=False, quiet=False)
+        self.advice = advice or Advice()
         self.between_steps: Callable[[], None] = do_nothing  # called before every step
         self.begun: list[FLOATS] | None = None  # where the first observation of each episode is noted, if it is
         reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
@@ -72,6 +76,8 @@ class InterpretedWorld:
         if self.begun is not None:
             self.begun.append(np.array(observation))
         self._observe(observation, x, mapped=not self.raw_first)
+        if is_flat(self.space, np.ravel(observation)):
+            self.advice.once(BLIND, observation)
 
     def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, int]:
         """Apply an action of the standard space; write what the agent observes, return reward and end of episode.
@@ -106,11 +112,9 @@ class InterpretedWorld:
         A terminal state may lie outside: often that is why the episode ends, and nothing is decided there.
         """
         if np.isnan(observation).any() or np.any(np.isinf(observation) & np.isinf(self.space.half)):
-            raise ValueError(
-                f"the environment gave an observation with NaN or infinity, {observation}: expected numbers"
-            )
+            raise ValueError(f"the environment gave an observation with NaN or infinity: {observation}")
         if not last:
-            self.advice.outside(observation)
+            self.advice.once(OUTSIDE, observation)
 
     def _action(self, action: FLOATS) -> Any:
         """Return the environment's action for an action of the standard space."""
@@ -123,8 +127,7 @@ def check_reward(reward: Any) -> float:
     """Return an environment's reward as a float, or say what is wrong with it."""
     number = np.asarray(reward)
     if number.ndim or number.dtype.kind not in "biuf" or not math.isfinite(number):
-        hint = ", not an array: give reward.item()" if number.ndim and number.size == 1 else ""
-        raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number{hint}")
+        raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number")
     return float(reward)
 
 

@@ -56,10 +56,8 @@ def draw_starts(constants: NamedTuple, rng: np.random.Generator, episodes: int) 
 
 def describe(env: gym.Env) -> MountainCar | None:
     """Return the constants of the car; None for a car with more or fewer pushes."""
-    inner = env.unwrapped
-    if env.action_space != spaces.Discrete(3) or not plain_numbers(inner, MountainCar._fields):
-        return None
-    return MountainCar(*(float(getattr(inner, name)) for name in MountainCar._fields))
+    numbers = plain_numbers(env, MountainCar._fields)
+    return None if numbers is None or env.action_space != spaces.Discrete(3) else MountainCar(*numbers)
 
 
 def variables(goal: float) -> tuple[Variable, Variable]:
@@ -83,7 +81,6 @@ register(
         action=Variable("push", "u", "", (-1.0, 1.0), "$u$"),
         choices=lambda env: (-1.0, 0.0, 1.0),
         titles={"MountainCar-v0": "MountainCar"},
-        returns={"MountainCar-v0": (-200.0, 0.0)},
         reference=(0.5, 0.0),
     )
 )
@@ -161,10 +158,9 @@ def step_continuous(constants, state, action):
 
 def describe_continuous(env: gym.Env) -> MountainCarContinuous | None:
     """Return the constants of the car; None for forces that are not float32."""
-    inner, acted = env.unwrapped, env.action_space
-    if acted.shape != (1,) or acted.dtype != np.float32 or not plain_numbers(inner, MountainCarContinuous._fields):
-        return None
-    return MountainCarContinuous(*(float(getattr(inner, name)) for name in MountainCarContinuous._fields))
+    numbers, acted = plain_numbers(env, MountainCarContinuous._fields), env.action_space
+    usual = acted.shape == (1,) and acted.dtype == np.float32
+    return None if numbers is None or not usual else MountainCarContinuous(*numbers)
 
 
 register(
@@ -182,7 +178,6 @@ register(
         action=Variable("force", "F", "", (-1.0, 1.0), "$F$"),
         size=3,
         titles={"MountainCarContinuous-v0": "MountainCarContinuous"},
-        returns={"MountainCarContinuous-v0": (-math.inf, 100.0)},
         reference=(0.45, 0.0),
     )
 )

@@ -1,5 +1,6 @@
 """The pendulum: Gymnasium's Pendulum-v1, the old Pendulum-v0, five torques, rewards in [0, 1], and readings of both."""
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -115,64 +116,48 @@ class HalfTorque(gym.ActionWrapper):
         return np.asarray(action, np.float32) / np.float32(2.0)
 
 
-class OneWay(gym.ActionWrapper):
+class OneWay(gym.Wrapper):
     """Pendulum whose torques push one way only, as the released program draws those of its Random agent."""
 
     def __init__(self, env: gym.Env):
         super().__init__(env)
         self.action_space = spaces.Box(0.0, env.action_space.high[0], (1,), np.float32)
 
-    def action(self, action: Any) -> Any:
-        return action
+
+KINDS = {  # the wrappers, the innermost first, and what titles say of them
+    "scaled": (UnitReward, "rewards scaled to [0, 1]"),
+    "half": (HalfTorque, "half the torque"),
+    "one_way": (OneWay, "torque one way"),
+    "discrete": (FiveTorques, "five torques"),
+}
+# What the paper runs, then its readings (chapter 11): each with both dynamics, by the id's version.
+VARIANTS = {
+    "Pendulum": (),
+    "PendulumScaled": ("scaled",),
+    "PendulumDiscrete": ("discrete",),
+    "PendulumHalf": ("half",),
+    "PendulumScaledHalf": ("scaled", "half"),
+    "PendulumDiscreteHalf": ("discrete", "half"),
+    "PendulumOneWay": ("one_way",),
+    "PendulumScaledOneWay": ("scaled", "one_way"),
+}
 
 
-def make(
-    dynamics: str = "v1",
-    scaled: bool = False,
-    half: bool = False,
-    one_way: bool = False,
-    discrete: bool = False,
-    **kwargs: Any,
-) -> gym.Env:
+def make(dynamics: str = "v1", kinds: tuple[str, ...] = (), **kwargs: Any) -> gym.Env:
     """Return a pendulum: the entry point of the ids below."""
     env: gym.Env = (PendulumV0 if dynamics == "v0" else PendulumEnv)(**kwargs)
-    for wanted, wrapper in ((scaled, UnitReward), (half, HalfTorque), (one_way, OneWay), (discrete, FiveTorques)):
-        env = wrapper(env) if wanted else env
+    for kind, (wrapper, _) in KINDS.items():
+        env = wrapper(env) if kind in kinds else env
     return env
 
 
-# What the paper runs, then its readings (see spaql/paper/studies.py): each with both dynamics, by the id's version.
-VARIANTS: dict[str, dict] = {
-    "Pendulum": {},
-    "PendulumScaled": {"scaled": True},
-    "PendulumDiscrete": {"discrete": True},
-    "PendulumHalf": {"half": True},
-    "PendulumScaledHalf": {"scaled": True, "half": True},
-    "PendulumDiscreteHalf": {"discrete": True, "half": True},
-    "PendulumOneWay": {"one_way": True},
-    "PendulumScaledOneWay": {"scaled": True, "one_way": True},
-}
-WORDS = {
-    "scaled": "rewards scaled to [0, 1]",
-    "discrete": "five torques",
-    "half": "half the torque",
-    "one_way": "torque one way",
-}
-IDS: dict[str, dict] = {
-    f"spaql/{name}-{dynamics}": variant | {"dynamics": dynamics}
-    for name, variant in VARIANTS.items()
-    for dynamics in ("v1", "v0")
-    if (name, dynamics) != ("Pendulum", "v1")  # which is Gymnasium's own
-}
-TITLES = {"Pendulum-v1": "Pendulum"} | {
-    name: ", ".join(
-        ("Pendulum-v0" if variant["dynamics"] == "v0" else "Pendulum", *(WORDS[k] for k in WORDS if k in variant))
-    )
-    for name, variant in IDS.items()
-}
-for _id, _kwargs in IDS.items():
-    if _id not in gym.registry:
+TITLES = {"Pendulum-v1": "Pendulum"}
+for (_name, _kinds), _dynamics in itertools.product(VARIANTS.items(), ("v1", "v0")):
+    if (_name, _dynamics) != ("Pendulum", "v1"):  # which is Gymnasium's own
+        _id, _kwargs = f"spaql/{_name}-{_dynamics}", {"dynamics": _dynamics, "kinds": _kinds}
         gym.register(_id, entry_point="spaql.systems.pendulum:make", max_episode_steps=200, kwargs=_kwargs)
+        _base = "Pendulum-v0" if _dynamics == "v0" else "Pendulum"
+        TITLES[_id] = ", ".join((_base, *(KINDS[kind][1] for kind in _kinds)))
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What the package knows of it
@@ -183,23 +168,20 @@ def has(env: gym.Env, kind: type[gym.Wrapper]) -> bool:
     return any(type(wrapper) is kind for wrapper in wrappers_of(env))
 
 
-ATTRIBUTES = ("g", "m", "l", "dt", "max_speed", "max_torque")
-
-
 def describe(env: gym.Env) -> Pendulum | None:
     """Return the constants of a pendulum; None for torques that are not float32."""
-    inner, five = env.unwrapped, has(env, FiveTorques)
-    if inner.action_space.dtype != np.float32 or not plain_numbers(inner, ATTRIBUTES):
+    numbers = plain_numbers(env, ("g", "m", "l", "dt", "max_speed", "max_torque"))
+    if numbers is None or env.unwrapped.action_space.dtype != np.float32:
         return None
-    share = 0.5 if has(env, HalfTorque) else 1.0
-    scaled = has(env, UnitReward)
+    g, m, length, dt, max_speed, max_torque = numbers
+    five, scaled, share = has(env, FiveTorques), has(env, UnitReward), 0.5 if has(env, HalfTorque) else 1.0
     return Pendulum(
-        gravity=3 * inner.g / (2 * inner.l),
-        per_inertia=3.0 / (inner.m * inner.l**2),
-        dt=float(inner.dt),
-        max_speed=float(inner.max_speed),
-        max_torque=float(inner.max_torque),
-        clip_first=type(inner) is PendulumEnv,
+        gravity=3 * g / (2 * length),
+        per_inertia=3.0 / (m * length**2),
+        dt=dt,
+        max_speed=max_speed,
+        max_torque=max_torque,
+        clip_first=type(env.unwrapped) is PendulumEnv,
         shift=REWARD_SCALE if scaled else 0.0,
         scale=REWARD_SCALE if scaled else 1.0,
         two=2.0,
@@ -212,12 +194,6 @@ def choices(env: gym.Env) -> tuple[float, ...]:
     """Return the torques that the discrete actions give the pendulum."""
     share = 0.5 if has(env, HalfTorque) else 1.0
     return tuple(share * torque for torque in TORQUES) if has(env, FiveTorques) else ()
-
-
-def vary(env: gym.Env, mass: float = 1.0, length: float = 1.0) -> None:
-    """Multiply the pendulum's mass and length."""
-    env.unwrapped.m *= mass
-    env.unwrapped.l *= length
 
 
 THETA = Variable(
@@ -245,10 +221,8 @@ SYSTEM = register(
         size=3,
         choices=choices,
         titles=TITLES,
-        returns={"Pendulum-v1": (-math.inf, 0.0)},
         wrappers=(FiveTorques, HalfTorque, OneWay, UnitReward),
         reference=(1.0, 0.0, 0.0),
         angles={"theta": ("cos_theta", "sin_theta")},
-        vary=vary,
     )
 )

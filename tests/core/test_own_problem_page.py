@@ -65,7 +65,7 @@ def test_what_programs_print_is_shown_below_them(folder):
 
 def test_the_blind_agent_is_told_and_the_other_is_better(folder):
     printed, errors = said(folder, "first.py")
-    assert "nearly all observations fall into one cell" in errors
+    assert "the sigmoid" in errors
     blind, sees, paper = (float(line.split()[0]) for line in printed.splitlines())
     assert sees < 0.5 < blind
     assert sees < paper
@@ -74,8 +74,7 @@ def test_the_blind_agent_is_told_and_the_other_is_better(folder):
 def test_best_and_last_are_kept_and_drawn(folder):
     where, _ = folder
     assert re.match(r"the last one -\d+, the best one -\d+", said(folder, "watched.py")[0])
-    rows = (where / "room.csv").read_text(encoding="utf-8").splitlines()
-    assert [row.partition(",")[0] for row in rows] == ["iteration", *map(str, range(1, 26))]
+    assert len((where / "room.csv").read_text(encoding="utf-8").splitlines()) == 1 + 25
     assert (where / "learning.svg").stat().st_size > 0
 
 

@@ -5,10 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, locate, new_partition, split, update
-from spaql.updates import boltzmann_sample
+from spaql import partition, updates
+from spaql.compiling import cached_jit
+from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, new_partition, split, update
 
 from .naive import NaivePartition
+
+
+@cached_jit
+def locate(cells, axes, root, x):
+    return partition.locate(cells, axes, root, x)
+
+
+@cached_jit
+def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
+    return updates.boltzmann_sample(balls, cells, axes, x, tau, absolute, rng)
 
 
 def make(dimensions, actions=0, action_dimensions=1, roots=1):

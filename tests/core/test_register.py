@@ -16,7 +16,7 @@ import pytest
 from spaql import SPAQL, SPAQLTS
 from spaql.compiling import PACKAGE
 from spaql.policies import export_c
-from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
+from spaql.systems import REGISTRY, compiled_world, space_of, system_of
 from tests.conftest import Opaque
 
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
@@ -97,23 +97,6 @@ def test_noise_in_the_state_is_the_same_and_an_edit_in_an_imported_module_compil
     assert re.fullmatch(r"the reward of step 1: .*\n\d\n", run(changed, NOISE))
 
 
-def test_draws_in_another_order_than_resets_are_found_and_draws_in_a_step_too(folder, tank):
-    text = (folder / "rain.py").read_text(encoding="utf-8")
-    loop = "np.array([[rng.uniform(0.0, 1.0), rng.integers(1, int(LAST))] for _ in range(episodes)])"
-    block = "np.stack((rng.uniform(0.0, 1.0, episodes), rng.integers(1, int(LAST), episodes)), axis=1)"
-    drawn = "self.noise = next_number(self.noise)"
-    for i, (old, new, hint) in enumerate((
-        (loop, block, "draw_starts must draw what reset draws"),
-        (drawn, "self.noise = self.np_random.uniform(0, LAST)", "the environment draws random numbers in step"),
-    )):  # fmt: skip
-        assert old in text
-        where = folder / f"order{i}"
-        where.mkdir()
-        shutil.copy(folder / "tank.py", where)
-        (where / "rain.py").write_text(text.replace(old, new), encoding="utf-8")
-        assert hint in run(where, NOISE)
-
-
 def test_a_twin_must_round_continuous_actions_as_the_environment_gets_them(folder, tank):
     text = (folder / "tank.py").read_text(encoding="utf-8")
     for old, new in (
@@ -152,24 +135,6 @@ def test_choices_that_do_not_fit_the_actions_are_refused_before_training(with_ch
     tree = SPAQL(with_choices("CartPole-v0", None), xi=1).policy.tree()
     assert "out  the number of the action, 0 to 1" in export_c(tree)
     assert " N" not in export_c(tree)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"originals": gym.Env}, TypeError, r"tuple of classes, \(MyEnv,\)"),
-        ({"reference": (0.5, 0.0)}, ValueError, "reference of Tank must have one number for each of its 1 observed"),
-        ({"slopes": ()}, ValueError, "slopes of Tank"),
-        ({"observed": 2}, ValueError, "names of their own; observed has level, level"),
-    ],
-)
-def test_a_description_that_does_not_fit_together_is_refused(tank, change, error, message):
-    known = system_of(gym.make("Tank-v0"))
-    if "observed" in change:
-        change = {"observed": known.observed * 2}
-    with pytest.raises(error, match=message):
-        register(dataclasses.replace(known, **change))
-    assert system_of(gym.make("Tank-v0")) is known
 
 
 class Helped(NamedTuple):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spaql import AQL, SPAQL, SPAQLTS, Rules
 from spaql.partition import BALLS, CELLS, NONE, best_ball, copy, new_partition, split
-from spaql.rules import CHOICES, RELEASED
+from spaql.rules import CHOICES
 from spaql.updates import choose, learn_from
 
 FREE = {
@@ -142,19 +142,6 @@ def test_whole_agents_on_random_processes_under_any_rules(seed, H, rules):
     agent = SPAQL(Anything(), xi=0.5, seed=seed, horizon=H, rules=Rules(**rules)).learn(25, 2)
     for p in (agent._trainee, agent._best):
         assert np.minimum(H, values(p)).min() == H
-
-
-@pytest.mark.parametrize(
-    "rules",
-    [RELEASED, *(Rules(**{name: choice}) for name, choices in FREE.items() for choice in choices[1:])],
-    ids=lambda rules: " ".join(
-        f"{name} {choice}" for name, choice in rules._asdict().items() if choice != CHOICES[name][0]
-    ),
-)
-def test_whole_agents_under_each_rule_that_is_free(rules):
-    agent = SPAQL(Anything(), xi=0.5, seed=3, horizon=8, rules=rules).learn(60, 2)
-    for p in (agent._trainee, agent._best):
-        assert np.minimum(8, values(p)).min() == 8
 
 
 def test_rewards_may_be_negative_for_as_many_visits_as_the_bonus_outweighs_them():

@@ -1,15 +1,13 @@
 """Sarsa(λ) and the limit, against closed forms and examples worked by hand."""
 
-import math
-
 import numpy as np
 import pytest
 
 from spaql.paper.baselines import limit
-from spaql.paper.baselines.sarsa import Sarsa, explore, greedy, traces_kept, train_sarsa
+from spaql.paper.baselines.sarsa import Sarsa, train_sarsa
 from spaql.spaces import Space
 from spaql.systems import ENDED
-from spaql.tileq import Tiles, active, count_of, sum_of
+from spaql.tileq import Tiles, TileWeights, count_of
 
 
 class Chain:
@@ -31,45 +29,30 @@ class Chain:
         return -1.0, over
 
 
-TWO = Tiles(1, 2, np.array([[0, -1]]))  # one tiling of two tiles, and the one more that a shift would need
-CHOICES = np.array([[0.0], [1.0]])
+def two_tiles():
+    """One tiling of two tiles, and the one more that a shift would need, with weights of zero."""
+    tiles = Tiles(1, 2, np.array([[0, -1]]))
+    return TileWeights(tiles, np.zeros((count_of(tiles), 2)), np.array([[0.0], [1.0]]), 0.5, 1)
 
 
 def test_sarsa_on_a_chain():
     """With rewards of -1, no discount and greedy actions, the values are the steps to go."""
-    weights = np.zeros((count_of(TWO), 2))
-    given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.2)
-    stamp, rng = np.full(weights.shape, -1), np.random.default_rng(0)
-    train_sarsa(
-        Chain(), np.zeros((2000, 1)), 100, 0, 2000, TWO, given, weights, stamp, CHOICES, traces_kept(given), rng
-    )
-    states = np.empty((2, 1), np.int64)
-    for row, x in enumerate((-1.0, 1.0)):
-        active(TWO, np.array([x]), states, row)
-    assert [greedy(weights, states, row) for row in range(2)] == [1, 1]
-    assert sum_of(weights, states, 1, 1) == pytest.approx(-1.0)
-    assert sum_of(weights, states, 0, 1) == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
+    what, given = two_tiles(), Sarsa(100, alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.2)
+    stamp, rng = np.full(what.weights.shape, -1), np.random.default_rng(0)
+    train_sarsa(Chain(), np.zeros((2000, 1)), 0, 2000, what, given, stamp, rng)
+    values = what.values(np.array([[-1.0], [1.0]]))
+    assert values.argmax(axis=1).tolist() == [1, 1]
+    assert values[1, 1] == pytest.approx(-1.0)
+    assert values[0, 1] == pytest.approx(-2.0, abs=0.5)  # the next action is random now and then
 
 
 def test_two_steps_of_sarsa_by_hand():
     """Without a random action: δ = -1, then -1 - 0; with λ = 0.5 the second reaches back by half."""
-    weights = np.zeros((count_of(TWO), 2))
-    weights[:, 1] = 1e-12  # so that action 1 is taken
-    given = Sarsa(alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.0, decay=1e-9)
-    stamp, rng = np.full(weights.shape, -1), np.random.default_rng(0)
-    train_sarsa(Chain(), np.zeros((1, 1)), 2, 10, 12, TWO, given, weights, stamp, CHOICES, 8, rng)
-    assert weights[:, 1] == pytest.approx([-0.5 - 0.25, 0.0, -0.5], abs=1e-9)
-
-
-def test_sarsa_explores_less_and_less():
-    weights, tiles, rng = np.array([[0.0, 1.0]]), np.zeros((1, 1), np.int64), np.random.default_rng(0)
-    for given, t, share in (
-        (Sarsa(decay=100.0), 0, 1.0),
-        (Sarsa(decay=100.0), 100, math.exp(-1.0)),
-        (Sarsa(epsilon=0.2, decay=100.0), 1000, 0.2),
-    ):
-        other = np.mean([explore(weights, tiles, given, t, 2, rng) == 0 for _ in range(4000)])
-        assert other == pytest.approx(share / 2, abs=0.03)
+    what, given = two_tiles(), Sarsa(2, alpha=0.5, lam=0.5, gamma=1.0, epsilon=0.0, decay=1e-9)
+    what.weights[:, 1] = 1e-12  # so that action 1 is taken
+    stamp, rng = np.full(what.weights.shape, -1), np.random.default_rng(0)
+    train_sarsa(Chain(), np.zeros((1, 1)), 10, 12, what, given, stamp, rng)
+    assert what.weights[:, 1] == pytest.approx([-0.5 - 0.25, 0.0, -0.5], abs=1e-9)
 
 
 def test_dynamic_programming_on_a_chain():

@@ -2,87 +2,26 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-from scipy import stats
 
-from spaql.paper.chapters import trpo_comparison, xi_scaling
-from spaql.paper.engine import numbers
+from spaql.paper.engine import numbers, outcomes
 from spaql.paper.engine.statistics import crossing
-
-
-def row(algorithm, agent, rewards, steps, rollouts, system="CartPole-v0"):
-    """An agent with a made-up learning curve, as the store would return it."""
-    job = {"algorithm": algorithm, "system": system, "xi": 0.0, "iterations": len(rewards), "N": 5, "seed": 1}
-    job |= {"agent": agent, "rules": "paper", "fresh_episodes": 10, "starts": "independent", "parameters": "{}"}
-    curves = {"rewards": np.array(rewards, float), "steps": steps, "evaluation_steps": rollouts}
-    early = {"early": float(np.mean(rewards))}
-    return job | early | {f"curve_{name}": np.array(values) for name, values in curves.items()}
-
-
-@pytest.fixture
-def agents():
-    spaql = [row("SPAQL", agent, [50, 120, 160 + agent], [10, 20, 30], [100, 200, 300]) for agent in range(3)]
-    trpo = [row("TRPO", agent, [20, 90, 180], [4000] * 3, [0] * 3) for agent in range(3)]
-    return pd.DataFrame(spaql + trpo)
-
+from spaql.paper.engine.study import make_jobs
 
 # ---------------------------------------------------------------------------------------------------------------------
-# ξ
+# Samples, and where curves cross
 
 
-def test_whether_xi_matters_is_the_kruskal_wallis_test_with_holms_correction():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(13, 20))
-    frame = pd.DataFrame({"system": "s", "algorithm": "same", "xi": np.repeat(range(13), 20), "rewards": noise.ravel()})
-    apart = frame.assign(algorithm="apart", rewards=(noise + np.arange(13)[:, None]).ravel())
-    found = xi_scaling.effects(pd.concat([frame, apart, frame.assign(algorithm="Random")])).set_index("algorithm")
-    assert found.p["same"] == pytest.approx(stats.kruskal(*noise).pvalue)
-    assert found.p_holm["apart"] == pytest.approx(2 * found.p["apart"])
-    assert found.p_holm["same"] == pytest.approx(found.p["same"])
-    assert found.spread["same"] == pytest.approx(noise.mean(axis=1).std())
-    assert found.chance["same"] == pytest.approx(1 / np.sqrt(20), rel=0.3)
-    assert found.best_xi["apart"] == 12
-    assert "Random" not in found.index
-
-
-def test_one_xi_or_one_reward_has_no_effect():
-    frame = pd.DataFrame({"system": "s", "algorithm": "a", "xi": [0.0, 0.0, 4.0, 4.0], "rewards": 200.0})
-    assert xi_scaling.effects(frame).p.tolist() == [1.0]
-    assert xi_scaling.effects(frame[frame.xi == 0]).p.tolist() == [1.0]
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Samples
-
-
-def test_rollouts_count_for_those_whose_policy_they_choose(agents):
-    needed = trpo_comparison.samples_needed(agents, {"CartPole-v0": (100, 161, 195)})
-    first = needed[needed.agent == 0].set_index(["algorithm", "level", "counted"]).samples
-    assert first["SPAQL", 100, "training"] == 30
-    assert first["SPAQL", 100, "all"] == 330
-    assert first["TRPO", 100, "all"] == first["TRPO", 100, "training"] == 8000  # before the update that follows
-    assert first["SPAQL", 161, "all"] == np.inf
-    halves = trpo_comparison.half_of_agents(needed).set_index(["algorithm", "level", "counted"])
-    assert halves.loc[("SPAQL", 161, "all"), ["samples", "reached"]].tolist() == [660, pytest.approx(2 / 3)]
-    assert trpo_comparison.text_of(halves.loc["SPAQL", 195, "all"], "samples") == "never"
-    assert trpo_comparison.text_of(halves.loc["SPAQL", 100, "all"], "samples") == "330 [330, 330]"
-
-
-def test_a_median_of_an_even_number_of_agents_is_one_of_theirs():
-    assert trpo_comparison.upper_median(np.array([4.0, np.inf, 1.0, np.inf])) == np.inf
-    assert trpo_comparison.upper_median(np.array([4.0, 2.0, 1.0, np.inf])) == 4.0
-
-
-def test_a_budget_buys_fewer_iterations_if_rollouts_count(agents):
-    found = trpo_comparison.at_budget(agents, 400).set_index(["algorithm", "counted"])
-    assert found.rewards["SPAQL", "training"] == pytest.approx(161)
-    assert found.rewards["SPAQL", "all"] == 120
-    assert found.iterations["SPAQL", "all"] == 2
-    assert found.rewards["TRPO", "all"] == 20
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Crossings
+def test_rollouts_count_for_those_whose_policy_they_choose():
+    history = {"rewards": np.zeros(3), "steps": np.array([10, 20, 30]), "evaluation_steps": np.array([100, 200, 300])}
+    spaql, trpo = (
+        make_jobs(name, "CartPole-v0", agents=1, iterations=3, evaluations=5)[0] for name in ("SPAQL", "TRPO")
+    )
+    assert outcomes.samples_behind(spaql, history).tolist() == [110, 330, 660]
+    assert outcomes.samples_behind(spaql, history, rollouts=False).tolist() == [10, 30, 60]
+    history["steps"] = np.array([4000] * 3)
+    assert outcomes.samples_behind(trpo, history).tolist() == [0, 4000, 8000]  # before the update that follows
+    assert outcomes.batches(trpo, history).tolist() == [0, 20, 40]
+    assert outcomes.batches(spaql, history).tolist() == [1, 2, 3]
 
 
 def test_curves_cross_where_their_means_do():
@@ -99,14 +38,6 @@ def test_a_crossing_is_looked_up_at_the_other_groups_places_and_not_beyond_its_r
     trpo, spaql = np.array([[0.0, 1, 5]] * 2), np.arange(1.0, 6)[None].repeat(2, 0)
     assert crossing(trpo, np.array([0, 2, 4]), spaql, np.arange(1, 6))[0] == 4  # 5 against 4 in batch 4
     assert crossing(trpo, np.array([0, 2, 40]), spaql, np.arange(1, 6))[0] == np.inf
-
-
-def test_the_lead_is_the_difference_of_the_early_means(agents):
-    (found,) = trpo_comparison.crossings(agents).to_dict("records")
-    assert found["lead"] == pytest.approx(331 / 3 - 290 / 3)
-    assert found["lead_low"] <= found["lead"] <= found["lead_high"]
-    assert (found["baseline"], found["algorithm"]) == ("TRPO", "SPAQL")
-    assert found["first"] == np.inf  # the run of three batches ends before TRPO's first twenty
 
 
 # ---------------------------------------------------------------------------------------------------------------------

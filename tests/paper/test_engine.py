@@ -11,7 +11,7 @@ from spaql.paper.engine import store, verify
 from spaql.paper.engine.algorithms import Trained
 from spaql.paper.engine.job import Job, columns_of, job_of, seeds
 from spaql.paper.engine.numbers import cells
-from spaql.paper.engine.outcomes import outcome
+from spaql.paper.engine.outcomes import of_longer, outcome
 from spaql.paper.engine.run import compute, run
 from spaql.paper.engine.store import histories
 from spaql.paper.engine.study import READINGS, STUDIES, is_published, make_jobs, published, study, under_reading
@@ -184,8 +184,6 @@ def test_numbers_of_a_curve():
     assert (found["rewards"], found["fresh"], found["fresh_std"]) == (399.0, 2.0, 1.0)
     assert found["samples"] == 400 * 400  # its rollouts choose the agent that it keeps, so they count
     assert found["early"] == pytest.approx(np.arange(200).mean())
-    assert found["late"] == pytest.approx(np.arange(300, 400).mean())
-    assert found["progress"] == pytest.approx(300.0)
     # After 20, 40, ... batches of everything it has had 10, 20, ... iterations.
     assert found["early_all"] == pytest.approx(np.mean(np.arange(10, 101, 10) - 1))
 
@@ -196,6 +194,12 @@ def test_numbers_of_episodes():
     trained = Trained(history_of(np.zeros(4)), np.array([-400.0, -600.0]), episode=episode)
     found = outcome(Job("SPAQL", "Pendulum-v1", 4.0, 4, 1, 0, 0), trained)
     assert (found["controlled"], found["steady"], found["stands"], found["kept"]) == (0.5, 81.0, 1.0, 0.0)
+
+
+def test_of_the_episodes_that_hold_the_pole_some_go_on():
+    found = of_longer(np.array([30.0, 200, 500, 2000]))
+    assert found == {"reach_500": pytest.approx(2 / 3), "reach_2000": pytest.approx(1 / 3)}
+    assert of_longer(np.array([30.0])) == {}
 
 
 def test_histories_have_a_row_per_iteration():

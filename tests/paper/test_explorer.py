@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
-from spaql.paper.baselines.stored_network import Network, load_network
 from spaql.paper.book import explorer
 from spaql.paper.book.explorer import EPISODES, SEED, SMALLER, Shown, read_policies, write_policies
-from spaql.policies import Tree, evaluate, trajectories
+from spaql.paper.chapters.policies import Network, load_network
+from spaql.policies import Tree, evaluate
+from spaql.policies.play import run_policy
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import begin, compiled_world, make_env, move, space_of, system_of
 from tests.conftest import Opaque, in_browser
@@ -186,9 +187,11 @@ def test_the_browser_acts_as_agents_and_networks_everywhere(browse, agents, fold
 def test_another_mass_or_length_is_the_packages(browse, folder):
     script = """const { family, constants } = SPAQL_POLICIES.systems[given];
         return SPAQL_SYSTEMS[family].vary(constants, { mass: 1.5, length: 0.8 });"""
-    for name in ("Pendulum-v1", "CartPole-v0"):
+    pendulum = {"m": 1.5, "l": 0.8}
+    cart = {"masspole": 0.15, "length": 0.4, "total_mass": 1.15, "polemass_length": 0.06}
+    for name, changed in {"Pendulum-v1": pendulum, "CartPole-v0": cart}.items():
         env = make_env(name)
-        system_of(env).vary(env, mass=1.5, length=0.8)
+        vars(env.unwrapped).update(changed)
         expected = compiled_world(env, space_of(env)).model.constants._asdict()
         assert browse(folder, script, name) == pytest.approx(expected), name
 
@@ -259,7 +262,8 @@ def test_mouse_touch_and_keyboard_work(browse, folder, small):
     assert "θ 0.02 rad, θ̇ 0.00 rad/s" in answer["tapped"]
     assert "θ 0.06 rad" in answer["moved"]
     assert answer["playing"]
-    steps = len(trajectories(small, "CartPole-v0", [0, 0, 0.03, 0])[0])
+    start = np.array([[0.0, 0.0, 0.03, 0.0]])
+    (steps,) = run_policy(small, make_env("CartPole-v0"), start, np.random.default_rng(0)).steps
     assert answer["end"] == f"Step {steps} of 200, return {steps}, {'the end' if steps == 200 else 'it fell'}"
     assert "theta_dot" in answer["tree"]
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from spaql.paper.chapters import trpo_comparison
 from spaql.paper.claims.load import paper_results
 from spaql.paper.engine import figures, store, style
 from spaql.policies.interval import paper_interval
@@ -31,14 +30,6 @@ def test_learning_curves_show_the_means_of_the_agents_beside_the_papers_ends(age
     bands = [band for band in top.collections if band.get_alpha() == style.BAND]
     last = paper_interval(learners[learners.algorithm == "Random"].rewards)
     assert last.low in bands[0].get_paths()[0].vertices[:, 1]
-
-
-def test_an_iteration_of_trpo_counts_as_many_batches_as_it_has_samples(agents):
-    whole, first = trpo_comparison.batches(agents).axes
-    x = {line.get_label(): line.get_xdata() for line in whole.lines}
-    assert list(x["TRPO"][:3]) == [0, 20, 40]  # where the policy was that earned the reward, before the update
-    assert list(x["SPAQL"][[0, -1]]) == [1, 2000]
-    assert max(line.get_xdata()[-1] for line in first.lines) == 300
 
 
 def test_an_episode_shows_angles_in_rad_and_forces_in_newton():

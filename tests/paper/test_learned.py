@@ -4,17 +4,17 @@ import math
 
 import gymnasium as gym
 import numpy as np
-import pandas as pd
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS
-from spaql.paper.chapters import learned
-from spaql.paper.chapters.controls import CONTROLS, ControlledSPAQL, ControlledSPAQLTS
+from spaql.paper.chapters import learned, small_systems
+from spaql.paper.chapters.learned import CONTROLS, ControlledSPAQL, ControlledSPAQLTS
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import untrained
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.study import study
 from spaql.partition import BALLS
+from spaql.systems import check_twin
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The theorem in trained agents
@@ -111,23 +111,38 @@ def test_a_control_is_named_in_the_job_and_shares_its_seeds():
     assert untrained(one).control.keep_last
     plain = next(job for job in jobs if job.algorithm == "SPAQL" and not job.parameters)
     assert untrained(plain).seed.spawn_key == untrained(one).seed.spawn_key
-    with pytest.raises(ValueError, match="control must be one of 'reward deleted'"):
-        ControlledSPAQL("CartPole-v0", xi=1, control="rewards")
-
-
-def test_the_table_of_controls_by_hand():
-    columns = {"system": "CartPole-v0", "algorithm": "SPAQL", "agent": [0, 1, 2]}
-    frame = pd.concat([
-        pd.DataFrame(columns | {"control": "unchanged", "fresh": [180.0, 170.0, 160.0]}),
-        pd.DataFrame(columns | {"control": "last kept", "fresh": [90.0, 100.0, 110.0][::-1]}),
-    ])  # fmt: skip
-    table = learned.controls_table(frame, "", "tab-x").frame.set_index("control")["CartPole, SPAQL"]
-    assert table["unchanged"].startswith("170 ±")
-    assert table["last kept"] == f"**100 ± {4.302653 * 10 / math.sqrt(3):.0f}**"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The small problems
+
+
+@pytest.mark.parametrize("name", ["OilLaplace10", "AmbulanceBeta25", "TwoStep1"])
+def test_their_twins_equal_them_to_the_last_bit(name):
+    assert check_twin(f"spaql/{name}-v0", 1000, seed=7, reach=1.2) > 100
+
+
+def returns(name, actions):
+    """The rewards and states of an episode under given actions."""
+    env = gym.make(f"spaql/{name}-v0").unwrapped
+    env.reset(seed=0)
+    return [(step[1], float(step[0][0])) for step in (env.step(action) for action in actions)]
+
+
+def test_rewards_by_hand():
+    f = math.exp(-10 * 0.25)
+    assert returns("OilLaplace10", [[0.5], [0.55], [0.75], [0.75]]) == [
+        (f, 0.5),  # stays, and earns what is there
+        (pytest.approx(f - 0.05), 0.55),  # a short way costs its length, and is paid from where it began
+        (0.0, 0.75),  # exp(-2) is less than a way of 0.2: nothing, not less
+        (1.0, 0.75),
+    ]
+    calls = np.random.Generator(np.random.PCG64(np.random.SeedSequence(0))).beta(5.0, 2.0, 5)
+    found = returns("AmbulanceBeta25", [[0.75], [0.0]])
+    assert found[0] == (pytest.approx(1 - (0.25 * 0.25 + 0.75 * abs(0.75 - calls[0]))), calls[0])
+    assert found[1] == (pytest.approx(1 - (0.25 * calls[0] + 0.75 * calls[1])), calls[1])
+    assert returns("TwoStep1", [0, 1]) == [(small_systems.BAIT, small_systems.POOR), (0.0, small_systems.OVER)]
+    assert returns("TwoStep1", [1, 0]) == [(0.0, small_systems.RICH), (small_systems.PRIZE, small_systems.OVER)]
 
 
 def test_the_best_and_the_myopic_policy():

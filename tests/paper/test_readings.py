@@ -5,17 +5,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from spaql.paper.chapters.readings import distances
-from spaql.paper.claims import readings
-from spaql.paper.claims.groups import load_groups, select
-from spaql.paper.claims.readings import CELLS, EVERY, FIVE, LONG, TEXT, Experiment, experiment, fit, paper_numbers
+from spaql.paper.chapters import readings
+from spaql.paper.chapters.readings import CELLS, EVERY, FIVE, LONG, TEXT, Experiment, experiment, fit, paper_numbers
+from spaql.paper.claims.measures import load_groups, select
 from spaql.paper.engine.job import columns_of
 from spaql.paper.engine.study import SEED, study
 
-SIZE = len(paper_numbers())
-LABELS = [number.label for number in paper_numbers()]
-PRINTED = np.array([np.log(n.printed) if n.in_logs else n.printed for n in paper_numbers()])
-VAGUE = np.array([n.vague for n in paper_numbers()])
+NUMBERS = paper_numbers()
+SIZE, LABELS, VAGUE = len(NUMBERS), NUMBERS.label.tolist(), NUMBERS.vague.to_numpy()
+PRINTED = np.array([np.log(n.paper) if n.logs else n.paper for n in NUMBERS.itertuples()])
 
 
 def made_up(distances, errors):
@@ -27,7 +25,8 @@ def made_up(distances, errors):
 
 def fitted(own, degrees=np.inf):
     """Return the fit of an experiment with independent starts."""
-    return fit(readings.predict_alone(own)._replace(degrees=np.full(SIZE, degrees)))
+    values, covariance, _ = readings.predict_alone(own)
+    return fit(values, covariance, np.full(SIZE, degrees))
 
 
 def test_distances_worked_by_hand():
@@ -48,11 +47,11 @@ def test_shared_starts_by_hand():
     roots = [made_up(np.zeros(SIZE), np.full(SIZE, 60 / np.sqrt(20))) for _ in range(2)]
     for one, value in zip((alone, *roots), (-500.0, -400.0, -840.0), strict=True):
         one.values[mean] = one.values[half] = value
-    found = readings.predict_shared(alone, roots)
-    error = np.sqrt(np.diag(found.covariance))
-    assert found.values[mean] == pytest.approx((20 * -500 - 400 - 840) / 22)  # each root is one more sequence of starts
+    values, covariance, _ = readings.predict_shared(alone, roots)
+    error = np.sqrt(np.diag(covariance))
+    assert values[mean] == pytest.approx((20 * -500 - 400 - 840) / 22)  # each root is one more sequence of starts
     assert error[mean] == pytest.approx(np.sqrt(80**2 + 60**2 / 20 + 100**2 / 22))
-    assert found.values[half] == -620  # of which agents with other starts say nothing
+    assert values[half] == -620  # of which agents with other starts say nothing
     assert error[half] == pytest.approx(60 / np.sqrt(20) * np.sqrt(1 + 1 / 2))
     assert readings.starts_luck(alone, roots)[mean] == pytest.approx(80**2)
 
@@ -79,7 +78,7 @@ def test_likelihood_does_not_favour_a_reading_that_predicts_little():
 def test_an_experiment_has_the_numbers_its_agents_would_print():
     rng = np.random.default_rng(1)
     groups, jobs = {}, {(job.system, job.algorithm): job for job in study("long")}
-    for system, algorithm in sorted(CELLS):  # rewards and arms are correlated by 0.8, as SPAQL's are
+    for system, algorithm in CELLS:  # rewards and arms are correlated by 0.8, as SPAQL's are
         mean = -800.0 + 100 * (system == FIVE)
         both = rng.multivariate_normal([mean, 1000.0], [[900.0, 4800.0], [4800.0, 40000.0]], 20)
         curves = rng.normal(-1300, 15, (20, 100)) if algorithm == "Random" else np.linspace(-1400, both[:, 0], 100).T
@@ -113,6 +112,6 @@ def test_a_stored_distance_against_the_textbook():
     """The text's SPAQL: means of twenty agents each, a t of 19 degrees of freedom."""
     (group,) = select(load_groups(["long"]), "long, Pendulum-v1, SPAQL")
     t = (-835.99 - group.rewards.mean()) / (group.rewards.std(ddof=1) * np.sqrt(2 / 20))
-    frame = distances().set_index(["reading", "label"])
+    frame = readings.distances().set_index(["reading", "label"])
     assert frame.distance[TEXT, "SPAQL: rewards"] == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 19)), rel=0.03)
     assert frame.predicted[TEXT, "SPAQL: rewards"] == pytest.approx(group.rewards.mean())

@@ -48,11 +48,6 @@ def test_the_compiled_vector_equals_sb3s(networks, system):
     assert ended >= 10
 
 
-def test_a_system_that_is_not_compiled_is_refused(networks):
-    with pytest.raises(ValueError, match="no registered system"):
-        networks.CompiledVecEnv("Drift-v0", 2, seed=0)
-
-
 def test_a_job_of_trpo(networks):
     job = Job("TRPO", "CartPole-v0", 0.0, 1, 1, 5, 0, fresh=10)
     trained = networks.compute(job)

@@ -5,18 +5,25 @@ import os
 import re
 import signal
 import sys
-import time
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random
-from spaql.policies import ValuePolicy, evaluate, imitate, in_words, robustness, trajectories
-from spaql.policies.export import export_graphviz, export_text
+from spaql.policies import (
+    ValuePolicy,
+    evaluate,
+    export_c,
+    export_json,
+    export_python,
+    export_structured_text,
+    export_text,
+    imitate,
+    in_words,
+    robustness,
+)
 from spaql.policies.imitate import grow
-from spaql.policies.play import run_policy
-from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
 from spaql.policies.simplify import smaller_trees
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import make_env, space_of
@@ -125,9 +132,8 @@ def test_aql_has_a_policy_for_each_time_step():
         going_on = {"state": np.full(len(points), h), "episode_start": np.zeros(len(points), bool)}
         expected, _ = agent.predict(points, **going_on, deterministic=True)
         assert np.array_equal(agent.policy[h].tree().predict(points)[0], expected)
-    for h in (None, 200, -1, 1.5):
-        with pytest.raises(IndexError, match="time step"):
-            agent.policy[h]
+    with pytest.raises(IndexError):
+        agent.policy[200]
     for search in (agent.policy[3].simplify, lambda: agent.policy[3].tree(leaves=4)):
         with pytest.raises(ValueError, match="one time step"):
             search()
@@ -188,7 +194,6 @@ def test_leaves_that_no_visit_has_reached_are_marked(agents):
     marked, count = tree._replace(visits=visits), int((visits[leaves] == 0).sum())
     for export in (export_text, export_c, export_python, export_structured_text):
         assert export(marked).count("no visit") == count
-    assert export_graphviz(marked).count("dashed") == count
     assert [node["visits"] for node in json.loads(export_json(marked))["nodes"] if "action" in node].count(0) == count
 
 
@@ -219,25 +224,7 @@ def test_the_search_returns_the_smallest_tree_that_reaches_the_target_and_the_be
     assert policy.simplify(**options).smallest[:4] == found.smallest[:4]
     nothing = policy.simplify(target=1.0, **options)
     assert nothing.smallest is nothing.best
-    with pytest.raises(ValueError, match="seconds"):
-        policy.simplify(seconds=0)
-
-
-class Slow(gym.Wrapper):
-    """A system whose steps take some time."""
-
-    def step(self, action):
-        time.sleep(0.001)
-        return self.env.step(action)
-
-
-def test_the_search_keeps_its_time_on_slow_systems(caplog):
-    agent = SPAQL(Slow(make_env("CartPole-v0")), xi=20, seed=0, horizon=50).learn(2, 1)
-    before = time.monotonic()
-    found = agent.policy.simplify(seconds=3)
-    assert time.monotonic() - before < 9  # a slow machine has some more
-    assert found.smallest.leaves >= 1
-    assert "an episode takes" in caplog.text
+    assert policy.simplify(seconds=1e-9, **options).curve[0].leaves <= 8  # the imitation alone
 
 
 @posix
@@ -253,7 +240,7 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
     monkeypatch.setattr(sys.modules["spaql.policies.simplify"], "smaller_trees", interrupted)
     found = policy.simplify(leaves=8, proposals=1, episodes=10, fresh=50)
     assert any(found.smallest.tree is size.tree for size in found.curve)
-    assert "sizes so far" in caplog.text
+    assert "so far" in caplog.text
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -325,14 +312,9 @@ def test_robustness_plays_every_policy_from_the_same_starts(agents):
 
 
 def test_the_worst_start_is_known(agents, opaque):
-    tree, env = agents[SPAQL, "Pendulum-v1"].policy.tree(), make_env("Pendulum-v1")
-    rewards, starts = evaluate(tree, env, 50, seed=3, starts=True)
-    assert np.array_equal(rewards, evaluate(tree, env, 50, seed=3))
-    worst = rewards.argmin()
-    again = run_policy(tree, env, starts[[worst]], np.random.default_rng(0), record=True)
-    assert again.rewards[0] == rewards[worst]
-    assert np.array_equal(trajectories(tree, env, starts[worst])[0], again.seen)
-    with pytest.raises(TypeError, match="registered systems"):
-        trajectories(tree, opaque("Pendulum-v1"), [0, 0])
-    with pytest.raises(ValueError, match="a state of Pendulum is theta, theta_dot: expected rows of 2"):
-        trajectories(tree, env, [3.0])
+    agent = agents[SPAQL, "Pendulum-v1"]
+    rewards, starts = agent.evaluate(50, seed=3, deterministic=True, starts=True)
+    for env in ("Pendulum-v1", opaque("Pendulum-v1")):
+        earned, began = evaluate(agent.policy.tree(), env, 50, seed=3, starts=True)
+        assert np.array_equal(earned, rewards)
+        assert np.array_equal(began, starts)

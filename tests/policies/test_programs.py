@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLR
-from spaql.policies import export_graphviz, export_text, in_words
-from spaql.policies.programs import export_c, export_json, export_python, export_structured_text
+from spaql.policies import export_c, export_json, export_python, export_structured_text, export_text, in_words
 from tests.policies.test_policies import Plane, borders, random_observations
 
 AGENTS = {  # five torques, a torque, a force, two actuators without and with a twin, and an angle
@@ -144,16 +143,12 @@ def test_a_program_does_what_the_agent_does(case, reader, tmp_path):
             over = terminated or truncated
 
 
-@pytest.mark.parametrize(
-    "export", [export_c, export_graphviz, export_json, export_python, export_structured_text, export_text, in_words]
-)
-def test_a_policy_in_the_place_of_its_tree_is_refused(export):
-    with pytest.raises(TypeError, match=r"expected a tree, not Policy\(.*policy.tree\(\)"):
-        export(SPAQL("CartPole-v0", xi=4, seed=1).policy)
-
-
 def test_what_no_program_can_have_is_refused():
-    tree = SPAQL("CartPole-v0", xi=4, seed=1).policy.tree()
+    policy = SPAQL("CartPole-v0", xi=4, seed=1).policy
+    for export in (export_c, export_json, export_python, export_structured_text, export_text, in_words):
+        with pytest.raises(TypeError, match=r"expected a tree, not Policy\(.*policy.tree\(\)"):
+            export(policy)
+    tree = policy.tree()
     for name in ("1st", "a b", "if", "θ"):
         with pytest.raises(ValueError, match="name"):
             export_python(tree, name)

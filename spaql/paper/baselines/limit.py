@@ -10,15 +10,14 @@ a finer one might add.
 """
 
 import itertools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import cached_jit, python_or_jit
-from spaql.paper.baselines.settings import GRIDS
 from spaql.paper.engine.algorithms import Trained
-from spaql.paper.engine.job import Job, seeds
+from spaql.paper.engine.job import seeds
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, move, room, space_of
 
@@ -33,7 +32,7 @@ class Grid(NamedTuple):
     corners: np.ndarray  # how far the nodes at the corners of a cell are from the first of them, in memory
 
 
-def make_grid(low: Any, high: Any, nodes: Any, period: Any) -> Grid:
+def make_grid(low, high, nodes, period):
     """Return a grid with so many nodes along each axis."""
     low, high, nodes, period = (np.array(given) for given in (low, high, nodes, period))
     strides = np.append(np.cumprod(nodes[:0:-1])[::-1], 1)
@@ -133,29 +132,24 @@ def play(world, grid, actions, values, every, limit, depth, starts, returns):
         returns[episode] = total
 
 
-def choices(env: gym.Env, count: int) -> np.ndarray:
-    """Return the actions in the environment's units: all discrete ones, or so many evenly spaced."""
-    if isinstance(env.action_space, gym.spaces.Discrete):
-        return np.arange(float(env.action_space.n))
-    return np.linspace(env.action_space.low[0], env.action_space.high[0], count)
+GRIDS = {  # the parameters of `find_limit` for each system; CartPole's limit is its number of steps
+    "Pendulum-v1": {"nodes": (201, 201), "actions": 21},
+    "MountainCar-v0": {"nodes": (401, 401)},
+    "MountainCarContinuous-v0": {"nodes": (201, 201), "actions": 21},
+    "Acrobot-v1": {
+        "nodes": (45, 45, 41, 41),
+        "ends": {"theta_1_dot": 7.0, "theta_2_dot": 14.0},
+        "stored": 1,
+        "depth": 5,
+    },
+}
 
 
-def find_limit(
-    env: str | gym.Env,
-    nodes: tuple[int, ...],
-    actions: int = 2,
-    ends: dict[str, float] | None = None,
-    episodes: int = 1000,
-    seed: Any = 0,
-    stored: int = 200,
-    depth: int = 1,
-) -> np.ndarray:
-    """Return the returns of episodes under the best policy.
+def find_limit(system, nodes, actions=2, ends=None, episodes=1000, seed=0, stored=200, depth=1):
+    """Return the returns of episodes under the best policy of a registered system with one action variable.
 
     Parameters
     ----------
-    env
-        An environment of a registered system with one action variable.
     nodes
         Of the grid, along each variable of the system's state.
     actions
@@ -169,17 +163,15 @@ def find_limit(
     depth
         How many steps the policy looks ahead: more make up for a coarse grid.
     """
-    env = make_env(env)
-    world = compiled_world(env, space_of(env))
-    limit = episode_limit(env)
-    if world is None or limit is None:
-        raise ValueError(f"the limit needs a registered system whose episodes end, and {env} is none")
+    env = make_env(system)
+    world, limit, box = compiled_world(env, space_of(env)), episode_limit(env), env.action_space
+    discrete = isinstance(box, gym.spaces.Discrete)
+    chosen = np.arange(float(box.n)) if discrete else np.linspace(box.low[0], box.high[0], actions)
     variables = world.system.state
     wide = {variable.name: variable.ends for variable in variables}
     wide |= {name: (-end, end) for name, end in (ends or {}).items()}
     low, high = zip(*(wide[variable.name] for variable in variables), strict=True)
     grid = make_grid(low, high, nodes, [variable.period for variable in variables])
-    chosen = choices(env, actions)
     size = int(np.prod(nodes)), len(chosen)
     cells, rewards = np.empty(size, np.int32), np.empty(size, np.float32)
     shares = np.empty((*size, len(nodes)), np.float32)
@@ -201,7 +193,7 @@ def find_limit(
     return returns
 
 
-def compute(job: Job) -> Trained:
+def compute(job):
     """Find the limit of a system; with the job's parameters in place of those above, as two actions or half a grid."""
     given = GRIDS[job.system] | dict(job.parameters)
     returns = find_limit(job.system, episodes=job.fresh, seed=seeds(job)[1], **given)

@@ -1,15 +1,11 @@
 """TRPO, SAC, PPO and DQN of Stable-Baselines3 on compiled environments, with `settings`."""
 
-import math
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import SAMPLES, settings_of
 from spaql.paper.engine.algorithms import CHECKPOINT, Trained, record_episode
-from spaql.paper.engine.job import Job, seeds
+from spaql.paper.engine.job import seeds
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, make_generator, move, observe, space_of
 
@@ -17,7 +13,6 @@ try:
     import torch
     from sb3_contrib import TRPO
     from stable_baselines3 import DQN, PPO, SAC
-    from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
@@ -25,7 +20,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("networks need sb3-contrib and torch: pip install 'spaql[trpo]'") from error
 
-CLASSES: dict[str, type[BaseAlgorithm]] = {"TRPO": TRPO, "TRPO tuned": TRPO, "SAC": SAC, "PPO": PPO, "DQN": DQN}
+CLASSES = {"TRPO": TRPO, "TRPO tuned": TRPO, "SAC": SAC, "PPO": PPO, "DQN": DQN}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Environments side by side
@@ -56,25 +51,21 @@ class CompiledVecEnv(VecEnv):
     Like SB3's `Monitor` it reports each finished episode, in its last step's info.
     """
 
-    def __init__(self, env_id: str, n_envs: int, seed: int):
+    def __init__(self, env_id, n_envs, seed):
         self._env = make_env(env_id)
         space = space_of(self._env)
-        world, limit = compiled_world(self._env, space), episode_limit(self._env)
-        if world is None or limit is None:
-            raise ValueError(f"networks run on registered systems whose episodes end, and {env_id} is none")
-        self._world, self.limit, dimensions = world, limit, len(space.centre)
-        self._states = np.zeros((n_envs, world.system.numbers))
-        self._observations = np.zeros((n_envs, dimensions), self._env.observation_space.dtype)
+        self._world, self.limit = compiled_world(self._env, space), episode_limit(self._env)
+        self._states = np.zeros((n_envs, self._world.system.numbers))
+        self._observations = np.zeros((n_envs, len(space.centre)), self._env.observation_space.dtype)
         self._rewards, self._fell = np.zeros(n_envs), np.zeros(n_envs, bool)
         self._returns, self._steps = np.zeros(n_envs), np.zeros(n_envs, np.int64)
-        self._rngs: list[np.random.Generator] = []
-        self.finished: list[float] = []  # returns of the episodes finished since this list was last emptied
+        self._rngs = []
+        self.finished = []  # returns of the episodes finished since this list was last emptied
         self.render_mode = None
         super().__init__(n_envs, self._env.observation_space, self._env.action_space)
         self.seed(seed)
 
-    def reset(self) -> np.ndarray:
-        """Begin an episode everywhere."""
+    def reset(self):
         if not self._rngs or self._seeds[0] is not None:
             self._rngs = [make_generator(seed) for seed in self._seeds]
         self._reset_seeds()
@@ -82,24 +73,23 @@ class CompiledVecEnv(VecEnv):
             self._begin(i)
         return self._observations.copy()
 
-    def _begin(self, i: int) -> None:
+    def _begin(self, i):
         starts, one = self._world.draw(self._rngs[i], 1), slice(i, i + 1)
         self._world.call(begin_batch, starts, self._states[one], self._observations[one])
         self._returns[i] = self._steps[i] = 0
         self._fell[i] = False
 
-    def step_async(self, actions: np.ndarray) -> None:
-        """Take the actions of the next step."""
+    def step_async(self, actions):
         self._actions = np.asarray(actions, np.float64).reshape(self.num_envs, -1)
 
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict]]:
+    def step_wait(self):
         """Step all environments; those whose episode ends begin another."""
         self._world.call(step_batch, self._states, self._actions, self._observations, self._rewards, self._fell)
         self._returns += self._rewards
         self._steps += 1
         truncated = (self._steps >= self.limit) & ~self._fell
         dones = self._fell | truncated
-        infos: list[dict] = [{"TimeLimit.truncated": bool(end)} for end in truncated]
+        infos = [{"TimeLimit.truncated": bool(end)} for end in truncated]
         observations = self._observations
         for i in np.flatnonzero(dones).tolist():
             infos[i]["terminal_observation"] = observations[i].copy()
@@ -108,40 +98,29 @@ class CompiledVecEnv(VecEnv):
             self._begin(i)
         return observations.copy(), self._rewards.astype(np.float32), dones, infos
 
-    def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+    def env_is_wrapped(self, wrapper_class, indices=None):
+        """Say that episodes are monitored, which is so."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
 
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the environment, for each."""
+    def get_attr(self, attr_name, indices=None):
         value = None if attr_name == "render_mode" else getattr(self._env, attr_name)
         return [value for _ in self._get_indices(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refuse: the compiled environments have no attributes of their own."""
-        raise AttributeError(f"compiled environments have no attribute {attr_name!r} to set")
+    def set_attr(self, attr_name, value, indices=None):
+        raise AttributeError(attr_name)
 
-    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
-        """Refuse: the compiled environments have no methods of their own."""
-        raise AttributeError(f"compiled environments have no method {method_name!r}")
+    def env_method(self, method_name, *arguments, indices=None, **options):
+        raise AttributeError(method_name)
 
-    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: Any = None) -> list[bool]:
-        """Say that episodes are monitored, which is so."""
-        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+    def close(self):
+        pass
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Training
 
 
-def schedule(setting: Any) -> Any:
-    """Return a setting as Stable-Baselines3 takes it: of "lin_0.2" a function that falls from 0.2 to zero."""
-    if not (isinstance(setting, str) and setting.startswith("lin_")):
-        return setting
-    first = float(setting.removeprefix("lin_"))
-    return lambda remaining: remaining * first
-
-
-def make_model(env: VecEnv, algorithm: str, system: str, seed: int) -> BaseAlgorithm:
+def make_model(env, algorithm, system, seed):
     """Return an untrained agent with the settings of an algorithm on a system."""
     settings = {name: schedule(setting) for name, setting in settings_of(algorithm, system).items()}
     settings.pop("n_envs", None)
@@ -151,73 +130,53 @@ def make_model(env: VecEnv, algorithm: str, system: str, seed: int) -> BaseAlgor
     return CLASSES[algorithm]("MlpPolicy", env, seed=seed, device="cpu", **settings)
 
 
-def untrained(job: Job) -> BaseAlgorithm:
-    """Return the agent of a job before it learns."""
-    env_seed, agent_seed = (int(word) % 2**31 for word in seeds(job)[0].generate_state(2))
-    env = CompiledVecEnv(job.system, settings_of(job.algorithm, job.system).get("n_envs", 1), env_seed)
-    agent = make_model(env, job.algorithm, job.system, agent_seed)
-    env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
-    return agent
+def schedule(setting):
+    """Return a setting as Stable-Baselines3 takes it: of "lin_0.2" a function that falls from 0.2 to zero."""
+    if not (isinstance(setting, str) and setting.startswith("lin_")):
+        return setting
+    first = float(setting.removeprefix("lin_"))
+    return lambda remaining: remaining * first
 
 
 class Returns(BaseCallback):
     """Writes down the mean return of the episodes that ended in each iteration of TRPO."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.means: list[float] = []
+        self.means = []
 
-    def _on_step(self) -> bool:
+    def _on_step(self):
         return True
 
-    def _on_rollout_end(self) -> None:
-        finished = self.training_env.finished
-        # An iteration in which no episode ends repeats the last mean; with the settings above there is none.
-        self.means.append(float(np.mean(finished)) if finished else (self.means or [math.nan])[-1])
-        finished.clear()
+    def _on_rollout_end(self):
+        self.means.append(float(np.mean(self.training_env.finished)))
+        self.training_env.finished.clear()
 
 
 class Checkpoints(BaseCallback):
     """Plays fresh episodes with the policy as it is after every thousand samples; training is not disturbed by it."""
 
-    def __init__(self, job: Job, words: np.ndarray):
+    def __init__(self, job, words):
         super().__init__()
         self.job, self.words = job, words
-        self.means: list[float] = []
-        self.samples: list[int] = []
+        self.means, self.samples = [], []
 
-    def _on_step(self) -> bool:
+    def _on_step(self):
         # The last checkpoint comes after training, which still has a last update to do.
         due = self.num_timesteps >= CHECKPOINT * (len(self.means) + 1)
         if due and len(self.means) + 1 < self.job.iterations:
             self.evaluate()
         return True
 
-    def evaluate(self) -> None:
+    def evaluate(self):
         """Write down the mean return of fresh episodes under the deterministic policy."""
-        seed = int(self.words[len(self.means)]) % 2**31
-        self.means.append(float(np.mean(play(self.model, self.job.system, self.job.evaluations, seed))))
+        self.means.append(play(self.model, self.job.system, self.job.evaluations, self.words[len(self.means)]).mean())
         self.samples.append(self.num_timesteps)
 
 
-def train(job: Job) -> tuple[BaseAlgorithm, Any]:
-    """Return a trained agent, and the rewards on its way: TRPO's own episodes', the others' at every checkpoint."""
-    agent = untrained(job)
-    if job.algorithm.startswith("TRPO"):
-        batch, returns = agent.n_envs * agent.n_steps, Returns()
-        if job.iterations * SAMPLES < batch:
-            raise ValueError(f"{job.iterations} iterations of {SAMPLES} samples are less than one batch of {batch}")
-        agent.learn(job.iterations * SAMPLES // batch * batch, callback=returns)
-        return agent, returns
-    points = Checkpoints(job, seeds(job)[1].spawn(2)[0].generate_state(job.iterations))
-    agent.learn(job.iterations * CHECKPOINT, callback=points)
-    points.evaluate()
-    return agent, points
-
-
-def play(agent: BaseAlgorithm, system: str, episodes: int, seed: int) -> np.ndarray:
+def play(agent, system, episodes, word):
     """Return the returns of fresh episodes under the deterministic policy as it is now."""
-    env: VecEnv = CompiledVecEnv(system, min(episodes, 100), seed)
+    env = CompiledVecEnv(system, min(episodes, 100), int(word) % 2**31)
     if (trained_on := agent.get_vec_normalize_env()) is not None:
         env = VecNormalize(env, training=False, norm_reward=False)
         env.obs_rms = trained_on.obs_rms
@@ -232,13 +191,11 @@ class Player:
     that trained on normalised observations gets them normalised here, as they were at the end of its training.
     """
 
-    def __init__(self, agent: BaseAlgorithm):
+    def __init__(self, agent):
         self._agent, self._calls = agent, 0
         self._trained_on = agent.get_vec_normalize_env()
 
-    def predict(
-        self, observations: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
-    ) -> tuple[np.ndarray, Any]:
+    def predict(self, observations, state=None, episode_start=None, deterministic=False):
         """Return the actions in these states, as SB3's `predict` does."""
         agent = self._agent
         if agent.use_sde and self._calls % agent.sde_sample_freq == 0:
@@ -249,25 +206,39 @@ class Player:
         return agent.predict(observations, state, episode_start, deterministic)
 
 
-def compute(job: Job) -> Trained:
+def compute(job):
     """Train and evaluate an agent: the counterpart of `training.compute`.
 
     A history's `rewards` is TRPO's mean return of the episodes that ended in the iteration, and the others' of fresh
     episodes at a checkpoint.  `fresh` are episodes under the deterministic policy; of TRPO those under the stochastic
     one, and `quiet` those without its noise.
     """
-    agent, met = train(job)
-    history = np.zeros(len(met.means), HISTORY)
-    history["rewards"] = history["evaluations"] = met.means
-    first, second = seeds(job)[1].spawn(2)
+    learning, evaluation = seeds(job)
+    env_seed, agent_seed = (int(word) % 2**31 for word in learning.generate_state(2))
+    env = CompiledVecEnv(job.system, settings_of(job.algorithm, job.system).get("n_envs", 1), env_seed)
+    agent = make_model(env, job.algorithm, job.system, agent_seed)
+    env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
+    first, second = evaluation.spawn(2)
     if not job.algorithm.startswith("TRPO"):
-        history["steps"] = np.diff(met.samples, prepend=0)
-        return Trained(history, play(agent, job.system, job.fresh, int(second.generate_state(1)[0]) % 2**31))
-    history["steps"] = agent.n_envs * agent.n_steps
+        points = Checkpoints(job, first.generate_state(job.iterations))
+        agent.learn(job.iterations * CHECKPOINT, callback=points)
+        points.evaluate()
+        history = history_of(points.means, np.diff(points.samples, prepend=0))
+        return Trained(history, play(agent, job.system, job.fresh, second.generate_state(1)[0]))
+    batch, returns = agent.n_envs * agent.n_steps, Returns()
+    agent.learn(job.iterations * SAMPLES // batch * batch, callback=returns)
     player, fresh = Player(agent), []
     for deterministic, word in zip((False, True), first.generate_state(2), strict=True):
         torch.manual_seed(int(word))
         env = CompiledVecEnv(job.system, min(job.fresh, 100), int(word) % 2**31)
         rewards, _ = evaluate_policy(player, env, job.fresh, deterministic, return_episode_rewards=True)
         fresh.append(np.array(rewards))
-    return Trained(history, fresh[0], fresh[1], record_episode(player, job.system, second))
+    return Trained(history_of(returns.means, batch), *fresh, record_episode(player, job.system, second))
+
+
+def history_of(means, steps):
+    """Return rewards and steps as a history."""
+    history = np.zeros(len(means), HISTORY)
+    history["rewards"] = history["evaluations"] = means
+    history["steps"] = steps
+    return history

@@ -16,8 +16,7 @@ import numpy as np
 
 from spaql import SPAQLR, SPAQLTS, TileQ
 from spaql.paper import ROOT
-from spaql.paper.baselines.stored_network import Network, load_network
-from spaql.paper.chapters.policies import best_agent, small_tree
+from spaql.paper.chapters.policies import Network, best_agent, load_network, small_tree
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import CHECKPOINT
 from spaql.paper.engine.style import PAPER, number
@@ -25,7 +24,7 @@ from spaql.policies import Policy, Tree, evaluate, export_text
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.spaces import PLAIN, Space, standardise, to_box
-from spaql.systems import compiled_world, episode_limit, make_env, possible_returns, space_of, system_of, title
+from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of, title
 
 # What the page shows, in its order: systems with their policies.  The paper's algorithms are shown where the paper ran
 # them: the best agent of the long runs, as learned and made smaller.
@@ -38,6 +37,7 @@ EPISODES = 1000  # fresh ones, by which each policy is rated
 LEARNED, SMALLER, IMITATED = "as learned", "made smaller", "as a tree"
 PRINTED = 300  # leaves up to which the page prints a tree as text
 
+RETURNS = {"Pendulum-v1": (-2000.0, 0.0), "CartPole-v0": (0.0, 200.0)}  # what a curve of learning shows
 POLICIES = ROOT / "book" / "explorer" / "policies.js"
 LAST, WITHIN = 20, 0.3  # steps at the end, and how far from the reference they may be in the standard space
 
@@ -226,8 +226,7 @@ def story(data: dict) -> str:
 
 def playground() -> str:
     """Return the part of a page in which agents learn before one's eyes; see `playground.js` for links to it."""
-    systems = {system: describe_learning(system) for system in ("Pendulum-v1", "CartPole-v0")}
-    data = html.escape(json.dumps(systems, ensure_ascii=False))
+    data = html.escape(json.dumps({system: describe_learning(system) for system in RETURNS}, ensure_ascii=False))
     scripts = ("systems/cartpole", "systems/pendulum", "explorer", "learning", "replay", "playground")
     return (
         f'```{{raw}} html\n<div id="spaql-playground" data-systems="{data}">'
@@ -240,14 +239,13 @@ def playground() -> str:
 def describe_learning(system: str) -> dict:
     """Return what the page must know of a system to learn on it: also its maps to the standard space."""
     agent, other = SPAQLTS(system, xi=0.0), SPAQLR(system)
-    low, high = possible_returns(system)
     space, given = other._space, other.parameters
     choices = other._choices()
     return describe_system(system) | {
         "slopes": list(agent._space.slope),
         "reference": list(agent._learner.reference),
         "lam": agent._learner.lam,
-        "returns": [max(low, -2000.0), high],  # what a curve shows
+        "returns": RETURNS[system],
         "replay": {name: given[name] for name in ("alpha", "epsilon", "decay", "replays", "visits", "steps")}
         | {"gamma": given["discount"], "reach": other._how.reach, "memory": other._memory_size}
         | {"slopes": space.slope, "sine": space.sine, "bounds": bounds_of(space)}

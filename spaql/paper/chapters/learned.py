@@ -1,24 +1,154 @@
-"""Chapter 08: the controls, the small problems and their best policies, and the theorem in trained agents."""
+"""Chapter 08: the algorithms with one part changed, the small problems, and the theorem in trained agents."""
 
-import json
 import math
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
+from spaql import SPAQL, SPAQLTS
 from spaql.agent import Agent
-from spaql.paper.engine.job import FRESH, SEED, Job
-from spaql.paper.engine.statistics import paired_holm, student_interval
+from spaql.compiling import cached_jit, python_or_jit
+from spaql.loop import Run, advance
+from spaql.paper.engine.job import FRESH, SEED
 from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
-from spaql.paper.engine.style import number, plus_minus
-from spaql.paper.engine.tables import Table, in_bold
-from spaql.partition import BALLS, CELLS, NONE
-from spaql.systems import title
+from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split, update
+from spaql.systems import ENDED, reset, room, step
+from spaql.updates import bonus, choose, learning_rate, value
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The controls: the long runs of SPAQL and SPAQL-TS with one thing changed
+# Controls: SPAQL and SPAQL-TS with one part taken away or put right, to see what that part is worth.  A control changes
+# how a training episode teaches, and perhaps which agent is kept.
+
+
+class Control(NamedTuple):
+    """What is changed; the defaults change nothing."""
+
+    delete_reward: bool = False  # every update learns from a reward of zero; only the rollouts see the real ones
+    keep_last: bool = False  # each iteration's agent replaces the one before, whatever it earned: no search
+    random: bool = False  # each iteration's agent is a new partition with as many splits and random estimates
+    zero_at_end: bool = False  # a state in which the episode has ended (not by time) has the value zero
+    shrinking_cap: bool = False  # a value is at most the number of steps that are left, not H
+
+
+CONTROLS = {
+    "reward deleted": Control(delete_reward=True),
+    "last kept": Control(keep_last=True),
+    "reward deleted, last kept": Control(delete_reward=True, keep_last=True),
+    "random partitions": Control(random=True),
+    "zero at the end, last kept": Control(zero_at_end=True, keep_last=True),
+    "shrinking cap, last kept": Control(shrinking_cap=True, keep_last=True),
+}
+
+
+@cached_jit
+def learn(p, learner, control, h, ball, x, y, reward, ended):
+    """Learn from one step under a control (eqn:qval_update); return whether the ball must split."""
+    visits = p.balls[ball].visits + 1
+    p.balls[ball].visits = visits
+    if not control.random:
+        future = learner.discount * value(p.balls, p.cells, p.axes, learner, h, x, y)
+        if control.shrinking_cap:
+            future = min(future, learner.discount * (learner.H - h - 1.0))
+        if control.zero_at_end and ended:
+            future = 0.0
+        alpha = learning_rate(learner.H, visits)
+        target = (0.0 if control.delete_reward else reward) + future + bonus(learner.xi, visits)
+        q = (1.0 - alpha) * p.balls[ball].q + alpha * target
+        update(p.balls, p.cells, 2 ** len(p.axes), ball, q)
+    return visits >= 4 ** int(p.cells[p.balls[ball].cell].depth)
+
+
+@python_or_jit
+def train(world, start, p, learner, control, tau, rng):
+    """Play one episode and learn from each of its steps; return the partition and the number of steps."""
+    state, x, y, action = room(world), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    reset(world, state, start, x)
+    for h in range(learner.limit):
+        ball = choose(p.balls, p.cells, p.axes, learner, h, x, tau, rng)
+        draw_action(p.low, p.high, ball, world.space, rng, action)
+        reward, over = step(world, state, action, y)
+        if learn(p, learner, control, h, ball, x, y, reward, over == ENDED):
+            first = p.counts[BALLS]
+            p = split(p, ball, learner.discrete, learner.random_ties, rng)
+            if control.random:
+                draw_estimates(p, first, learner.H, rng)
+        for i in range(len(p.axes)):
+            x[i] = y[i]
+        if over:
+            break
+    return p, h + 1
+
+
+@cached_jit
+def draw_estimates(p, first, H, rng):
+    """Draw the estimates of the balls from `first` on between 0 and H."""
+    for ball in range(first, p.counts[BALLS]):
+        update(p.balls, p.cells, 2 ** len(p.axes), ball, H * rng.random())
+
+
+@cached_jit
+def random_partition(p, splits, learner, rng):
+    """Split balls drawn at random in a partition of one ball, and draw all estimates; return the partition."""
+    p = copy(p)
+    draw_estimates(p, 0, learner.H, rng)
+    whole = np.ones(1 + splits * 2 ** len(p.axes) * 2 ** p.low.shape[1], np.bool_)
+    for _ in range(splits):
+        ball = 0
+        while not whole[ball]:
+            ball = int(rng.random() * p.counts[BALLS])
+        whole[ball] = False
+        p.balls[ball].visits = 4 ** int(p.cells[p.balls[ball].cell].depth)  # which are due
+        first = p.counts[BALLS]
+        p = split(p, ball, learner.discrete, learner.random_ties, rng)
+        draw_estimates(p, first, learner.H, rng)
+    return p
+
+
+class Controlled(Agent):
+    """An agent under a control: a training episode here, then the core's rollouts and its end of an iteration."""
+
+    def __init__(self, *given, control, **parameters):
+        super().__init__(*given, **parameters)
+        self.control, self._root = CONTROLS[control], copy(self._trainee)
+
+    @property
+    def _keeps_best(self):
+        return not self.control.keep_last
+
+    def _advance(self, starts, N):
+        status, done = self._status[0], 0
+        while done < len(starts):
+            if status["episode"] == 0:
+                learner, rng = self._learner, self._rng
+                self._trainee, status["steps"] = self._world.call(
+                    train, starts[done], self._trainee, learner, self.control, status["tau"], rng
+                )
+                if self.control.random:
+                    self._trainee = random_partition(self._root, int(self._trainee.counts[SPLITS]), learner, rng)
+                status["episode"] = 1
+                done += 1
+                continue
+            rollouts = starts[done : done + N + 1 - status["episode"]]
+            best = self._trainee if self.control.keep_last else self._best
+            run = Run(self._learner, self._trainee, best, self._status, self._history)
+            self._trainee, self._best = self._world.call(advance, rollouts, N, run, self._rng)
+            done += len(rollouts)
+            if self.control.keep_last and status["episode"] == 0 and status["iteration"] > 0:
+                # The next iteration is compared with this one, not with the best so far.
+                row = self._history[status["iteration"] - 1]
+                row["rewards"] = status["best"] = row["evaluations"]
+
+
+class ControlledSPAQL(Controlled, SPAQL):
+    """SPAQL under a control."""
+
+
+class ControlledSPAQLTS(Controlled, SPAQLTS):
+    """SPAQL-TS under a control."""
+
+
+CONTROLLED = {"SPAQL": ControlledSPAQL, "SPAQL-TS": ControlledSPAQLTS}
 
 UNCHANGED = "unchanged"
 MEANINGS = {  # of the controls on CartPole and Pendulum
@@ -29,28 +159,26 @@ MEANINGS = {  # of the controls on CartPole and Pendulum
     "reward deleted, last kept": "both at once",
     "zero at the end, last kept": "no search, and a state after the end is worth zero",
 }
-SHOWN = tuple(name for name in MEANINGS if name != UNCHANGED)
-ROLLOUTS = (1, 5, 20, 100)  # N with which SPAQL keeps its best agent, and its last
 
 
 @declare("controls", "controls")
 def control_jobs(
-    systems: Iterable[str] = BOTH,
-    controls: Iterable[str] = SHOWN,
-    agents: int = 100,
-    iterations: int = 2000,
-    evaluations: int = 20,
-    rollouts: Iterable[int] = ROLLOUTS,
-    seed: int = SEED,
-    fresh: int = FRESH,
-) -> list[Job]:
+    systems=BOTH,
+    controls=tuple(MEANINGS)[1:],
+    agents=100,
+    iterations=2000,
+    evaluations=20,
+    rollouts=(1, 5, 20, 100),  # N with which SPAQL keeps its best agent, and its last
+    seed=SEED,
+    fresh=FRESH,
+):
     """Return the long runs under every control beside the unchanged ones, and SPAQL with other numbers of rollouts."""
     size = {"agents": agents, "iterations": iterations, "seed": seed, "fresh": fresh}
     jobs = []
     for system in systems:
         xi = LONG_XI[system]
         jobs += make_jobs("AQL", system, xi["AQL"], evaluations=evaluations, **size)
-        for name in ("SPAQL", "SPAQL-TS"):
+        for name in CONTROLLED:
             jobs += make_jobs(name, system, xi[name], evaluations=evaluations, **size)
             for control in controls:
                 if "zero" not in control or system == "CartPole-v0":  # Pendulum's episodes never end but by time
@@ -61,36 +189,13 @@ def control_jobs(
     return jobs
 
 
-def control_of(parameters: str) -> str:
-    """Return the control among the parameters of an agent."""
-    return json.loads(parameters).get("control", UNCHANGED)
-
-
-def controls_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the rewards on fresh episodes under each control; bold where it differs from the unchanged algorithm."""
-    cells = dict(list(frame.sort_values("agent").groupby(["system", "algorithm", "control"]).fresh))
-    pairs = {(*key, c): (cells[*key, c], cells[*key, UNCHANGED]) for *key, c in cells if c != UNCHANGED}
-    tests = paired_holm(pairs)
-    rows = {c: {"control": c, "what changes": meaning} for c, meaning in MEANINGS.items()}
-    for (system, algorithm, control), values in sorted(cells.items(), key=lambda cell: cell[0][:2]):
-        differs = control != UNCHANGED and tests[system, algorithm, control].p_holm < 0.05
-        rows[control][f"{title(system)}, {algorithm}"] = in_bold(half_width(values, 0), differs)
-    return Table(pd.DataFrame(rows.values()).fillna("–"), caption, name)
-
-
-def half_width(values: pd.Series, digits: int = 2) -> str:
-    """Return a mean with the half-width of its 95 % interval."""
-    found = student_interval(values)
-    return plus_minus(found.mean, found.high - found.mean, digits)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The small problems: two steps, and one of each kind that SPAQL was born on
 
-TWO_STEPS, OIL, AMBULANCE = SMALL = ("spaql/TwoStep1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
+TWO_STEPS, OIL, AMBULANCE = ("spaql/TwoStep1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
 
 # What is changed in SPAQL; a bandit is SPAQL with the next state's value deleted.
-METHODS: dict[str, dict] = {
+METHODS = {
     "Random": {},
     "AQL": {},
     "SPAQL": {},
@@ -110,7 +215,7 @@ XIS = {
 }
 
 
-def small_jobs(systems: Iterable[str], agents: int, iterations: int, seed: int, fresh: int) -> list[Job]:
+def small_jobs(systems, agents, iterations, seed, fresh):
     """Return agents of every method on small problems."""
     jobs = []
     for system in systems:
@@ -123,18 +228,18 @@ def small_jobs(systems: Iterable[str], agents: int, iterations: int, seed: int, 
 
 
 @declare("two_step", "two steps", ("curve_evaluations",))
-def two_step_jobs(agents: int = 100, iterations: int = 2000, seed: int = SEED, fresh: int = 500) -> list[Job]:
+def two_step_jobs(agents=100, iterations=2000, seed=SEED, fresh=500):
     """Return every method on the process of two steps."""
     return small_jobs([TWO_STEPS], agents, iterations, seed, fresh)
 
 
 @declare("oil_ambulance", "oil and ambulance")
-def oil_ambulance_jobs(agents: int = 100, iterations: int = 2000, seed: int = SEED, fresh: int = 500) -> list[Job]:
+def oil_ambulance_jobs(agents=100, iterations=2000, seed=SEED, fresh=500):
     """Return every method on the two problems that SPAQL was born on."""
     return small_jobs([OIL, AMBULANCE], agents, iterations, seed, fresh)
 
 
-def best_and_myopic(system: str, points: int = 200, quantiles: int = 100) -> tuple[float, float]:
+def best_and_myopic(system, points=200, quantiles=100):
     """Return the mean return of the best policy and of the one that sees the next reward alone.
 
     For oil and the ambulance by dynamic programming: places and actions stand on a grid, between which values are
@@ -159,22 +264,11 @@ def best_and_myopic(system: str, points: int = 200, quantiles: int = 100) -> tup
     return float(np.interp(0.5, grid, best)), float(np.interp(0.5, grid, myopic))
 
 
-def small_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return what each method earns on the small problems, below the best policy and the myopic one."""
-    rows = {method: {"policy": method} for method in ("the best", "myopic", *METHODS)}
-    for system, here in frame.groupby("system", sort=False):
-        for method, value in zip(("the best", "myopic"), best_and_myopic(system), strict=True):
-            rows[method][title(system)] = number(value)
-        for method, values in here.groupby("method").fresh:
-            rows[method][title(system)] = half_width(values)
-    return Table(pd.DataFrame(rows.values()), caption, name)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # The theorem in trained agents
 
 
-def law_of_visits(H: int, xi: float, most: int) -> np.ndarray:
+def law_of_visits(H, xi, most):
     """Return Q after 0, 1, ..., `most` visits if every reward is 1 and every value H (eqn:qval_update)."""
     law = [float(H)]
     for v in range(1, most + 1):
@@ -183,7 +277,7 @@ def law_of_visits(H: int, xi: float, most: int) -> np.ndarray:
     return np.array(law)
 
 
-def held(agent: Agent) -> dict[str, float]:
+def held(agent):
     """Return which share of an agent's cells has the value H, and how far its estimates are from the law of visits."""
     p, learner = agent._best, agent._learner
     balls, cells = p.balls[: p.counts[BALLS]], p.cells[: p.counts[CELLS]]

@@ -1,22 +1,19 @@
-"""The paper's claims as data: the rows of claims.toml, and its results tables."""
+"""The paper's claims as data: the rows of claims.toml, and the paper's results tables."""
 
-import dataclasses
 import fnmatch
 import functools
 import math
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 # What our runs say of a claim: shown to be so, shown to be otherwise, neither, or nothing (they are not stored).
 HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED = "holds", "differs", "undecided", "not judged"
 VERDICTS = (HOLDS, DIFFERS, UNDECIDED, NOT_JUDGED)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Claim:
     """What the paper says, and where; the `kind` says how it is measured and judged, and which fields it needs.
 
@@ -42,20 +39,20 @@ class Claim:
     lasting: bool = True  # a crossing is for good, or else the first one
     systems: Sequence[str] = ()  # on which pairs of algorithms are in the same order
     pairs: Sequence[Sequence[str]] = ()
-    why: Mapping[str, str] = dataclasses.field(default_factory=dict)  # we differ, by direction
+    why: Mapping[str, str] = field(default_factory=dict)  # we differ, by direction
 
 
 @functools.cache
-def read_claims() -> dict[str, Any]:
-    """Return what stands in claims.toml."""
-    return tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
+def read(name):
+    """Return what stands in a TOML file beside this module."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 @functools.cache
 def load_claims() -> tuple[Claim, ...]:
     """Return the claims, as they stand in claims.toml, each with what its place says of all."""
-    shared, claims = read_claims()["why"], []
-    for place in read_claims()["place"]:
+    shared, claims = read("claims.toml")["why"], []
+    for place in read("claims.toml")["place"]:
         alike = {name: value for name, value in place.items() if name not in ("name", "claim")}
         for row in place["claim"]:
             why = {way: shared.get(text, text) for way, text in row.get("why", {}).items()}
@@ -63,39 +60,17 @@ def load_claims() -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def load_unchecked() -> tuple[dict[str, str], ...]:
-    """Return the paper's statements that our runs cannot judge, each with its place and the reason."""
-    return tuple(read_claims()["unchecked"])
-
-
 def paper_results() -> dict[str, dict[str, dict[str, tuple[float, float]]]]:
     """Return the paper's two results tables: by system, algorithm and column the mean and the half-interval."""
-    tables: dict[str, dict[str, dict[str, tuple[float, float]]]] = {}
+    tables = {}
     for claim in load_claims():
         if claim.kind == "number":
             _, system, algorithm = claim.group.split(", ")
-            cell = tables.setdefault(system, {}).setdefault(algorithm, {})
-            cell[claim.column] = claim.paper, claim.half
+            tables.setdefault(system, {}).setdefault(algorithm, {})[claim.column] = claim.paper, claim.half
     return tables
 
 
-def deviations() -> pd.DataFrame:
-    """Return every place where we differ from the paper, with the ids of the claims it can affect.
-
-    Returns
-    -------
-    frame
-        Columns id, topic, `paper` (what it says, or its program does), `ours`, `reason`, `affects`, a list of ids, and
-        `patterns`, the same as it is written.
-    """
-    path = Path(__file__).with_name("deviations.toml")
-    frame = pd.DataFrame(tomllib.loads(path.read_text(encoding="utf-8"))["deviation"])
-    frame["patterns"] = frame.affects
-    frame["affects"] = frame.affects.map(matching)
-    return frame
-
-
-def matching(patterns: Iterable[str]) -> list[str]:
+def matching(*patterns: str) -> list[str]:
     """Return the ids of the claims that match any of these patterns, in the claims' order; each must match one."""
     ids = [claim.id for claim in load_claims()]
     for pattern in patterns:

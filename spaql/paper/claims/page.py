@@ -2,24 +2,14 @@
 
 import math
 import textwrap
-from typing import Any
 
 import pandas as pd
 
-from spaql.paper.claims.groups import AGENTS
 from spaql.paper.claims.judge import IN_WORDS, verdicts
-from spaql.paper.claims.load import (
-    DIFFERS,
-    HOLDS,
-    NOT_JUDGED,
-    UNDECIDED,
-    VERDICTS,
-    deviations,
-    load_unchecked,
-    matching,
-)
+from spaql.paper.claims.load import DIFFERS, HOLDS, UNDECIDED, VERDICTS, matching, read
+from spaql.paper.claims.measures import AGENTS
 from spaql.paper.engine.style import p_value
-from spaql.paper.engine.tables import Table, badge, csv_link
+from spaql.paper.engine.tables import Table, badge, bracketed, csv_link
 
 # What stands before and after the values of a kind, and how many digits they have.
 SHOWN = {
@@ -32,84 +22,51 @@ SHOWN = {
 }
 
 
-def show_ours(row: Any, before: str = "") -> str:
+def show_ours(row, before=""):
     """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
     ours, low, high = (getattr(row, f"{before}{name}") for name in ("ours", "low", "high"))
-    if math.isnan(ours):
-        return "-"
     first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 10_000 else 2))
     interval = "" if math.isnan(low) else f" [{low:,.{digits}f}, {high:,.{digits}f}]"
     return f"{first}{ours:,.{digits}f}{last}{interval}"
-
-
-def minus(text: str) -> str:
-    """Return numbers with a proper minus sign."""
-    return text.replace("-", "−")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # As text
 
 
-def show(pattern: str = "", verdict: str | None = None, as_json: bool = False) -> str:
-    """Return the claims with their verdicts as text of at most 120 columns, or as JSON.
-
-    Parameters
-    ----------
-    pattern
-        Only claims with such an id, as `cartpole-*`; what they say is printed, too.
-    verdict
-        Only claims with this verdict as written.
-    as_json
-        Return JSON with every column of `judge.verdicts`.
-    """
-    if verdict not in (None, *VERDICTS):
-        raise ValueError(f"no claim has the verdict {verdict!r}: the verdicts are {', '.join(VERDICTS)}")
-    wanted = matching([pattern]) if pattern else None
+def show(pattern="", verdict=None, as_json=False) -> str:
+    """Return the claims with such an id ("cartpole-*") and verdict: text of at most 120 columns, or all as JSON."""
+    wanted = matching(pattern or "*")
     frame = verdicts()
-    frame = frame[frame.id.isin(wanted or frame.id) & frame.verdict.isin([verdict] if verdict else VERDICTS)]
+    frame = frame[frame.id.isin(wanted) & frame.verdict.isin([verdict] if verdict else VERDICTS)]
     if as_json:
         return frame.to_json(orient="records", force_ascii=False, indent=1)
-    return as_text(frame, statements=bool(pattern))
-
-
-def as_text(frame: pd.DataFrame, statements: bool = False) -> str:
-    """Return verdicts as text, place by place, with the counts at the end."""
     lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}as run"]
     for place, rows in frame.groupby("place", sort=False):
-        lines += ["", str(place)]
+        lines += ["", place]
         for row in rows.itertuples():
-            both = f"{with_direction(row):<15}{with_direction(row, 'run_')}"
-            lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{both}")
-            run = "" if math.isnan(row.run_ours) or row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
-            absent = f"As run: {row.run_reason}." if row.run_reason not in ("", row.why) else ""
-            for text in (row.statement if statements else "", " ".join(filter(None, (row.why, run, absent)))):
+            both = f"{row.verdict}{bracketed(row.direction)}", f"{row.run_verdict}{bracketed(row.run_direction)}"
+            lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{both[0]:<15}{both[1]}")
+            run = "" if row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
+            for text in (row.statement if pattern else "", " ".join(filter(None, (row.why, run)))):
                 lines += textwrap.wrap(text, 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join([*lines, "", *textwrap.wrap(summary(frame), 120)])
 
 
-def with_direction(row: Any, before: str = "") -> str:
-    """Return a verdict with its direction: "differs (up)"."""
-    verdict, way = getattr(row, f"{before}verdict"), getattr(row, f"{before}direction")
-    return f"{verdict} ({way})" if way else verdict
-
-
-def summary(frame: pd.DataFrame) -> str:
+def summary(frame):
     """Return the counts of verdicts in sentences."""
 
-    def counts(column: str) -> str:
-        found = {name: (frame[column] == name).sum() for name in VERDICTS}
-        left = f", {found[NOT_JUDGED]} not judged" if found[NOT_JUDGED] else ""
-        return f"{found[HOLDS]} hold, {found[DIFFERS]} differ, {found[UNDECIDED]} undecided{left}"
+    def counts(column):
+        holds, differs, undecided = ((frame[column] == name).sum() for name in (HOLDS, DIFFERS, UNDECIDED))
+        return f"{holds} hold, {differs} differ, {undecided} undecided"
 
-    open_ones = frame[frame.verdict == UNDECIDED]
+    inside = frame.inside[frame.verdict == UNDECIDED]
     agree = (
-        f" Undecided means that {AGENTS} agents are too few to decide: in {open_ones.inside.sum()} of {len(open_ones)} "
-        "our estimate agrees with the paper."
-        if len(open_ones)
-        else ""
+        f" Undecided means that {AGENTS} agents are too few to decide: in {inside.sum()} of {len(inside)} our estimate "
+        "agrees with the paper."
     )
-    return f"{len(frame)} claims. As written: {counts('verdict')}. As run: {counts('run_verdict')}.{agree}"
+    text = f"{len(frame)} claims. As written: {counts('verdict')}. As run: {counts('run_verdict')}."
+    return text + (agree if len(inside) else "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -119,32 +76,32 @@ def summary(frame: pd.DataFrame) -> str:
 def substitutions() -> dict[str, str]:
     """Return what book/claims.md shows, by the names it has for them."""
     frame = verdicts()
+    unchecked = pd.DataFrame(read("claims.toml")["unchecked"])
+    unchecked = unchecked.rename(columns={"place": "where", "reason": "why it is not judged"})
+    caption = "What the paper says and our runs cannot judge"
     return {
         "claims_table": verdict_table(frame).myst(),
         "claims_data": csv_link(frame, "claims", "This table (CSV)"),
-        "unchecked_table": unchecked_table().myst(),
+        "unchecked_table": Table(unchecked, caption, "tab-unchecked", words=True).myst(),
         "deviations_table": deviations_table().myst(),
     }
 
 
-def verdict_table(frame: pd.DataFrame) -> Table:
+def verdict_table(frame) -> Table:
     """Return every claim with its two verdicts, and why."""
     rows = []
     for row in frame.itertuples():
         same = row.run_ours == row.ours and row.run_verdict == row.verdict
-        run = "" if math.isnan(row.run_ours) else "(the same)" if same else show_ours(row, "run_")
-        reasons = " ".join(filter(None, (row.why, row.run_reason if row.run_reason != row.why else "")))
+        run = "(the same)" if same else show_ours(row, "run_")
+        expected = f"equal within {row.allowed}" if row.allowed.startswith("±") else row.allowed
         also = ", and our estimate is" if row.verdict == UNDECIDED and row.inside else ""
-        numbers = [
-            "" if row.said == IN_WORDS else f"The paper: {minus(row.said)}.",
-            f"Should be {expected(row.allowed)}{also}." if row.allowed else "",
-            "" if math.isnan(row.p_for) else f"For: {p_value(row.p_for)}, against: {p_value(row.p_against)}.",
-        ]
+        said = "" if row.said == IN_WORDS else f"The paper: {row.said}. "
+        small = f"{said}Should be {expected}{also}. For: {p_value(row.p_for)}, against: {p_value(row.p_against)}."
         link = f'<a id="claim-{row.id}" href="#claim-{row.id}"><code>{row.id}</code></a>'
+        claim = f"**{row.statement}** ({link}, {row.place.split(':')[0]}). {row.why}".rstrip()
         rows.append(
             {
-                "claim": f"**{row.statement}** ({link}, {row.place.split(':')[0]}). {reasons}".rstrip()
-                + f"<br><small>{' '.join(filter(None, numbers))}</small>",
+                "claim": f"{claim}<br><small>{minus(small)}</small>",
                 "as written": f"{badge(row.verdict, row.direction)} {minus(show_ours(row))}",
                 "as run": f"{badge(row.run_verdict, row.run_direction)} {minus(run)}",
             }
@@ -156,28 +113,23 @@ def verdict_table(frame: pd.DataFrame) -> Table:
     return Table(pd.DataFrame(rows), caption, "tab-verdicts", words=True, filtered=True)
 
 
-def expected(allowed: str) -> str:
-    """Return in words where a claim's quantity should lie."""
-    return f"equal within {allowed}" if allowed.startswith("±") else minus(allowed)
-
-
-def unchecked_table() -> Table:
-    """Return what the paper says and our runs cannot judge."""
-    frame = pd.DataFrame(load_unchecked()).rename(columns={"place": "where", "reason": "why it is not judged"})
-    return Table(frame, "What the paper says and our runs cannot judge", "tab-unchecked", words=True)
+def minus(text):
+    """Return numbers with a proper minus sign."""
+    return text.replace("-", "−")
 
 
 def deviations_table() -> Table:
     """Return the register of deviations."""
     rows = [
         {
-            "what": row.topic,
-            "paper": row.paper,
-            "here": row.ours,
-            "because": row.reason,
-            "can affect": f"{len(row.affects)} claims: " + ", ".join(f"`{pattern}`" for pattern in row.patterns),
+            "what": row["topic"],
+            "paper": row["paper"],
+            "here": row["ours"],
+            "because": row["reason"],
+            "can affect": f"{len(matching(*row['affects']))} claims: "
+            + ", ".join(f"`{pattern}`" for pattern in row["affects"]),
         }
-        for row in deviations().itertuples()
+        for row in read("deviations.toml")["deviation"]
     ]
     caption = "Where we differ from the paper, why, and which claims it can affect"
     return Table(pd.DataFrame(rows), caption, "tab-deviations", words=True)

@@ -97,7 +97,7 @@ def untrained(job: Job) -> Agent:
     if not row.by_samples:
         given["rules"] = job.rules
     if "control" in given:
-        return importlib.import_module("spaql.paper.chapters.controls").CONTROLLED[job.algorithm](job.system, **given)
+        return importlib.import_module("spaql.paper.chapters.learned").CONTROLLED[job.algorithm](job.system, **given)
     return row.agent(job.system, **given)
 
 

@@ -17,6 +17,7 @@ CONTROLLED = -500.0  # a pendulum that earns this stands for most of an episode
 NEAR_UP, NEAR_POLE = 0.5, 0.1  # rad from upright: a pendulum that stands, a pole that is kept, as the paper says
 
 CURVES = ("rewards", "evaluations", "arms", "steps", "evaluation_steps")  # columns of the history that may be stored
+UNUSED = ("late", "progress", "rise_late")  # numbers that older files have
 
 Curves = np.ndarray | Mapping[str, np.ndarray]  # a history, or some of its columns
 
@@ -29,12 +30,11 @@ def outcome(job: Job, trained: Trained) -> dict[str, float]:
     without its noise `fresh_deterministic` and `fresh_deterministic_std`.  Samples: `steps` of training,
     `evaluation_steps` of rollouts, `samples` that the algorithm needed in all.
 
-    Of the learning curve: its means over the first 200 batches (`early`) and over its last quarter (`late`); over 200
-    and 2,000 batches if every sample is counted that the algorithm needs (`early_all`, `budget_all`); its rise from
-    the first quarter to the last (`progress`), and the share of its rise in the second half (`rise_late`).  Of fresh
-    episodes: the shares that are `held`, `fallen` and `controlled`.  Of the recorded one: for how many of its last
-    steps it stays upright (`steady`), whether for the last quarter (`stands`), and the share near upright (`kept`).  Of
-    longer episodes: of those that hold the pole for 200 steps, the shares that go on to 500 and to 2,000.
+    Of the learning curve: its mean over the first 200 batches (`early`), and over 200 and 2,000 batches if every sample
+    is counted that the algorithm needs (`early_all`, `budget_all`).  Of fresh episodes: the shares that are `held`,
+    `fallen` and `controlled`.  Of the recorded one: for how many of its last steps it stays upright (`steady`), whether
+    for the last quarter (`stands`), and the share near upright (`kept`).  Of longer episodes: of those that hold the
+    pole for 200 steps, the shares that go on to 500 and to 2,000.
     """
     history = trained.history
     found = {name: history[name][-1].item() for name in ("rewards", "arms", "evaluations")}
@@ -84,18 +84,13 @@ def batches(job: Job, history: Curves) -> np.ndarray:
 def of_curve(job: Job, history: np.ndarray) -> dict[str, float]:
     """Return the numbers of a learning curve."""
     rewards, at = history["rewards"], batches(job, history)
-    early, late = rewards[(at > 0) & (at <= EARLY)], rewards[at > 0.75 * at[-1]]
+    early = rewards[(at > 0) & (at <= EARLY)]
     if ALGORITHMS[job.algorithm].by_samples:  # whose rows are no batches
-        early = late = rewards[:0]
-    quarter = max(1, len(rewards) // 4)
-    rise = rewards[-1] - rewards[0]
+        early = rewards[:0]
     return {
         "early": float(early.mean()) if early.size else np.nan,
-        "late": float(late.mean()) if late.size else np.nan,
         "early_all": mean_of_everything(job, history, EARLY),
         "budget_all": mean_of_everything(job, history, BUDGET // BATCH),
-        "progress": float(rewards[-quarter:].mean() - rewards[:quarter].mean()),
-        "rise_late": float((rewards[-1] - rewards[len(rewards) // 2 - 1]) / rise) if rise else 0.0,
     }
 
 

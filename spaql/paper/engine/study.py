@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from spaql.checks import check_integer, check_number
-from spaql.paper.baselines.settings import GRIDS, ZOO
+from spaql.paper.baselines.limit import GRIDS
+from spaql.paper.baselines.settings import ZOO
 from spaql.paper.engine.algorithms import LEARNERS
 from spaql.paper.engine.job import FRESH, SEED, Job, frozen
 from spaql.rules import RULES, Rules, check_rules

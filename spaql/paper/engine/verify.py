@@ -13,6 +13,7 @@ from spaql.paper import ROOT
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import ALGORITHMS
 from spaql.paper.engine.job import Job, job_of
+from spaql.paper.engine.outcomes import UNUSED
 from spaql.paper.engine.provenance import ORIGIN, commit, platform_key, results
 from spaql.paper.engine.run import run
 from spaql.paper.engine.statistics import welch_holm
@@ -74,7 +75,7 @@ def stratified(jobs: Iterable[Job], agents: int | None) -> list[Job]:
 def differences(stored: dict, again: dict) -> list[str]:
     """Return the numbers and curves of a stored row that are others now; what is not stored is not compared."""
     different = []
-    for name in stored.keys() - {"wall", *ORIGIN}:
+    for name in stored.keys() - {"wall", *ORIGIN, *UNUSED}:
         known = np.asarray(stored[name])
         if pd.isna(known).all():
             continue
