@@ -1,37 +1,27 @@
 """The commands of `spaql`.  What they need is imported when they run, so that `--help` comes at once."""
 
 import argparse
+import ast
 import logging
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from spaql import __version__
-from spaql.paper.engine.provenance import clone
+from spaql.paper import ROOT
 
 QUICK = ["xi", "long", "ablation"]  # studies that are verified in a few minutes
 SHOWN = 400  # characters of a message, which may quote what was typed
+KINDS = {"int": int, "float": (int, float), "str": str, "bool": bool, "list": list}
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose messages stay short."""
-
-    def error(self, message: str) -> Any:
-        """Exit with a message."""
-        super().error(message[:SHOWN])
-
-
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments=None):
     """Run the command line."""
-    streams: list[Any] = [stream for stream in (sys.stdout, sys.stderr) if hasattr(stream, "reconfigure")]
-    for stream in streams:
-        stream.reconfigure(errors="replace")  # where an encoding has no ξ
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # where an encoding has no ξ
     options = vars(make_parser().parse_args(arguments))
     command = options.pop("command")
     try:
-        clone()
         command(**options)
     except KeyboardInterrupt:
         raise SystemExit("spaql: interrupted") from None
@@ -39,13 +29,13 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(f"spaql: {' '.join(str(error).split())[:SHOWN]}") from error
 
 
-def make_parser() -> Parser:
+def make_parser():
     """Return the parser of all commands."""
-    parser = Parser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
+    parser = argparse.ArgumentParser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(command: Callable[..., None], **shown: Any) -> Callable[..., Any]:
+    def add(command, **shown):
         found = commands.add_parser(command.__name__, allow_abbrev=False, **shown)
         found.set_defaults(command=command)
         return found.add_argument
@@ -79,24 +69,63 @@ def make_parser() -> Parser:
     return parser
 
 
-def run(notebook: str, given: list[list[str]], output: Path | None, help: bool) -> None:
-    """Run a notebook with parameters that are checked first."""
-    from spaql.paper.run_notebook import help_text, run_notebook
+def run(notebook, given, output, help):
+    """Run a notebook with parameters that are checked first, or show them."""
+    import papermill
 
-    print(help_text(notebook) if help else run_notebook(notebook, dict(given), output))
+    logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
+    if help:
+        print("usage: spaql run NOTEBOOK [-p NAME VALUE]... [--output FILE]")
+    if help and not notebook:
+        return
+    path = find_notebook(notebook)
+    known = papermill.inspect_notebook(str(path))
+    if help:
+        for one in known.values():
+            print(f"  {one['name']} = {one['default']}  {one['help']}")
+        return
+    output = output or ROOT / "_build" / "runs" / path.name
+    (ROOT / "_build" / "runs").mkdir(parents=True, exist_ok=True)
+    if not output.parent.is_dir() or (output.exists() and not output.is_file()) or output.resolve() == path:
+        raise ValueError(f"{output} cannot be the output: give a file in a folder that exists, not the notebook itself")
+    parameters = {name: parse_value(name, text, known) for name, text in given}
+    papermill.execute_notebook(str(path), str(output), parameters, cwd=str(path.parent))
+    print(output)
 
 
-def claims(pattern: str, verdict: str | None, as_json: bool) -> None:
+def find_notebook(name):
+    """Return the path of a notebook, given a path or the beginning of its name."""
+    known = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    found = [Path(name)] if Path(name).is_file() else [path for path in known if path.stem.startswith(name)]
+    if len(found) != 1:
+        raise ValueError(f"give one notebook, not {name[:40]!r}: {', '.join(path.stem for path in known)}")
+    return found[0].resolve()
+
+
+def parse_value(name, text, known):
+    """Return the value of a parameter, or say why the notebook cannot take it."""
+    if name not in known:
+        raise ValueError(f"the notebook has no parameter {name[:40]!r}: it has {', '.join(known)}")
+    kind = known[name]["inferred_type_name"]
+    try:
+        value = text if kind == "str" else ast.literal_eval(text.title() if text in ("true", "false") else text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        value = None
+    if not isinstance(value, KINDS.get(kind, object)) or isinstance(value, bool) != (kind == "bool"):
+        raise ValueError(f"parameter {name} ({known[name]['help']}) is of type {kind}, which {text[:40]!r} is not")
+    return value
+
+
+def claims(pattern, verdict, as_json):
     """Print claims with their verdicts."""
     from spaql.paper.claims.page import show
 
     print(show(pattern, verdict, as_json))
 
 
-def verify(studies: list[str], agents: int | None, workers: int) -> None:
+def verify(studies, agents, workers):
     """Compute a sample of the stored agents again, and say whether they are the same."""
-    from spaql.paper.engine.reproduce import chosen
-    from spaql.paper.engine.verify import verify
+    from spaql.paper.engine.verify import chosen, verify
 
     found = verify(chosen(studies or QUICK), agents, workers=workers)
     print(found.groupby(["study", "verdict"], sort=False).size().rename("agents").reset_index().to_string(index=False))
@@ -104,15 +133,15 @@ def verify(studies: list[str], agents: int | None, workers: int) -> None:
         raise SystemExit(f"These differ:\n{found[~found.sound].drop(columns='sound').to_string(index=False)}")
 
 
-def reproduce(studies: list[str], into: Path | None, workers: int, scheduler: str | None) -> None:
+def reproduce(studies, into, workers, scheduler):
     """Compute studies anew."""
-    from spaql.paper.engine.reproduce import chosen, reproduce
+    from spaql.paper.engine.verify import chosen, reproduce
 
     for study in chosen(studies):
         print(reproduce(study, into, workers, scheduler), flush=True)
 
 
-def bench() -> None:
+def bench():
     """Print the table of speeds."""
     from spaql.paper.bench import measure
 
@@ -120,7 +149,7 @@ def bench() -> None:
         print(f"{what:<75} {figure:>8}   {bound}", flush=True)
 
 
-def numbers(write: bool) -> None:
+def numbers(write):
     """Print the numbers that prose may use, or put them into it."""
     from spaql.paper.engine.numbers import load_numbers, write_numbers
 
@@ -131,4 +160,4 @@ def numbers(write: bool) -> None:
     from spaql.paper.book.pages import glance
 
     print(*write_numbers(known), sep="\n")
-    glance(clone() / "book" / "glance.png")
+    glance(ROOT / "book" / "glance.png")

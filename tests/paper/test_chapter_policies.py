@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spaql.paper.chapters import policies
-from spaql.paper.engine.drawn_trees import draw_tree, place_nodes
+from spaql.paper.engine.figures import draw_tree, place_nodes
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import make_env
 

@@ -10,7 +10,7 @@ import papermill
 import pytest
 
 from spaql.paper.cli import main
-from spaql.paper.engine import provenance, reproduce, store, study, verify
+from spaql.paper.engine import store, study, verify
 from spaql.paper.engine.study import Study, make_jobs
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def small(monkeypatch):
     """A study of a few small agents, in the place of all others."""
     jobs = lambda agents=2: make_jobs("Random", "CartPole-v0", agents=agents, iterations=2, evaluations=2, fresh=5)  # noqa: E731
     monkeypatch.setattr(study, "STUDIES", {"small": Study("small", jobs, ("curve_rewards",))})
-    monkeypatch.setattr(reproduce, "STUDIES", study.STUDIES)
+    monkeypatch.setattr(verify, "STUDIES", study.STUDIES)
     study.published.cache_clear()
     yield jobs()
     study.published.cache_clear()
@@ -44,16 +44,12 @@ def small(monkeypatch):
     ("arguments", "named"),
     [
         (["02", "-p", "agent", "5"], "'agent'"),
-        (["02", "-p", "agents", "five"], "agents"),
         (["02", "-p", "agents", "2.5"], "agents"),
         (["02", "-p", "agents", "true"], "agents"),
-        (["02", "-p", "a" * 100_000, "2"], "'aaa"),
         (["02", "-p", "agents", "(" * 100_000], "agents"),
         (["01", "-p", "xis", "4"], "xis"),
         (["0"], "02_pendulum"),
         (["nowhere/02_pendulum.ipynb"], "nowhere"),
-        (["02", "--output", "nowhere/out.ipynb"], "nowhere"),
-        (["02", "--output", "/dev/null"], "/dev/null"),
         (["02", "--output", str(ROOT / "notebooks" / "02_pendulum.ipynb")], "02_pendulum"),
     ],
 )
@@ -82,26 +78,19 @@ def test_run_lists_the_parameters_of_a_notebook(capsys):
 # The others
 
 
-def test_outside_a_clone_each_command_refuses(monkeypatch):
-    monkeypatch.setattr(provenance, "repository", lambda: None)
-    for command in ("run", "claims", "verify", "reproduce", "bench", "numbers"):
-        assert "clone" in refused([command])
-
-
-def test_claims_are_printed_and_are_json(capsys):
-    main(["claims", "cartpole-ts-solves"])
-    assert "holds" in capsys.readouterr().out
+def test_claims_are_printed_as_json(capsys):
     main(["claims", "cartpole-ts-solves", "--json"])
     [claim] = json.loads(capsys.readouterr().out)
     assert claim["id"] == "cartpole-ts-solves"
+    assert claim["verdict"] == "holds"
 
 
 def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(small, tmp_path, monkeypatch, capsys):
     other = tmp_path / "other.parquet"
     other.touch()
-    for module in (reproduce, store, verify):
+    for module in (store, verify):
         monkeypatch.setattr(module, "results", lambda: tmp_path)
-    monkeypatch.setattr(reproduce, "clone", lambda: tmp_path)
+    monkeypatch.setattr(verify, "ROOT", tmp_path)
     for says in ("0 of them have the bits", "2 of them have the bits"):
         main(["reproduce"])
         assert says in capsys.readouterr().out

@@ -8,13 +8,13 @@ import pytest
 
 from spaql.paper.engine import run as running
 from spaql.paper.engine import store, verify
-from spaql.paper.engine.frames import histories
+from spaql.paper.engine.algorithms import Trained
 from spaql.paper.engine.job import Job, columns_of, job_of, seeds
-from spaql.paper.engine.numbers import cells, rewritten, wrong_tags
+from spaql.paper.engine.numbers import cells
 from spaql.paper.engine.outcomes import of_longer, outcome
 from spaql.paper.engine.run import compute, run
+from spaql.paper.engine.store import histories
 from spaql.paper.engine.study import READINGS, STUDIES, is_published, make_jobs, published, study, under_reading
-from spaql.paper.engine.training import Trained
 from spaql.rules import HISTORY, RULES, Rules
 
 SMALL = {"agents": 2, "iterations": 3, "evaluations": 2, "fresh": 5}
@@ -25,7 +25,7 @@ def folders(tmp_path, monkeypatch):
     """Empty folders in the place of the published results and of the work in progress."""
     for module in (store, verify):
         monkeypatch.setattr(module, "results", lambda: tmp_path / "results")
-    monkeypatch.setenv("SPAQL_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(store, "own_results", lambda: tmp_path / "runs")
     (tmp_path / "results").mkdir()
     return tmp_path
 
@@ -105,20 +105,12 @@ def test_rows_of_another_version_are_stale(folders, monkeypatch):
     assert not store.find(jobs)
 
 
-def test_a_study_may_have_columns_of_its_own(tmp_path):
-    rows = [columns_of(job) | {"numerics": 1, "leaves": job.agent + 7, "regret": [0.5, 1.0]} for job in small_jobs()]
-    store.write_file(tmp_path / "own.parquet", pd.DataFrame(rows))
-    read = store.read_file(tmp_path / "own.parquet")
-    assert read.leaves.tolist() == [7, 8, 7, 8]
-    assert read.regret[0].tolist() == [0.5, 1.0]
-
-
 @pytest.mark.parametrize("damage", [lambda data: data[:1000], lambda data: data[:-200] + bytes(200)])
 def test_a_damaged_file_is_named(tmp_path, damage):
     path = tmp_path / "long.parquet"
     store.write_file(path, pd.DataFrame([columns_of(job) | {"numerics": 1} for job in small_jobs()]))
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(store.Damaged, match=r"long\.parquet"):
+    with pytest.raises(OSError, match=r"long\.parquet"):
         store.read_file(path)
 
 
@@ -127,10 +119,11 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     store.write_file(path, rows)
     before = path.read_bytes()
 
-    def full(*_, **__):
+    def full(frame, path, **_):
+        path.write_bytes(b"PAR1")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.pq, "write_table", full)
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
     with pytest.raises(OSError, match="space"):
         store.write_file(path, rows.head(1))
     assert path.read_bytes() == before
@@ -159,9 +152,7 @@ def test_processes_compute_what_threads_do(folders, monkeypatch):
     threads = run(jobs, stored=False, progress_bar=False)
     monkeypatch.setattr(running, "on_threads", lambda job: False)
     processes = run(jobs, workers=2, stored=False, progress_bar=False)
-    assert [np.array_equal(*pair) for pair in zip(threads.fresh_rewards, processes.fresh_rewards, strict=True)] == [
-        True
-    ] * 2
+    assert all(np.array_equal(*pair) for pair in zip(threads.fresh_rewards, processes.fresh_rewards, strict=True))
 
 
 @pytest.mark.long
@@ -172,7 +163,7 @@ def test_a_dask_cluster_computes_what_threads_do(folders):
         there = run(jobs, scheduler=cluster.scheduler_address, stored=False, progress_bar=False)
     here = run(jobs, stored=False, progress_bar=False)
     assert (there.fresh == here.fresh).all()
-    with pytest.raises(ConnectionError, match="scheduler"):
+    with pytest.raises(OSError, match="127"):
         run(jobs, scheduler="tcp://127.0.0.1:1", stored=False, progress_bar=False)
 
 
@@ -195,10 +186,6 @@ def test_numbers_of_a_curve():
     assert found["early"] == pytest.approx(np.arange(200).mean())
     # After 20, 40, ... batches of everything it has had 10, 20, ... iterations.
     assert found["early_all"] == pytest.approx(np.mean(np.arange(10, 101, 10) - 1))
-    alone = outcome(
-        dataclasses.replace(job, algorithm="AQL"), Trained(history_of(np.arange(400.0), 200, 200), np.ones(2))
-    )
-    assert alone["samples"] == 400 * 200
 
 
 def test_numbers_of_episodes():
@@ -224,13 +211,7 @@ def test_histories_have_a_row_per_iteration():
     assert found.iteration.tolist() == 4 * [1, 2, 3]
 
 
-def test_tags_in_prose():
+def test_numbers_are_named_after_what_stands_in_their_row():
     frame = pd.DataFrame([{"system": "CartPole-v0", "algorithm": "SPAQL-TS", "fresh": 196.36}])
     known = cells("{system}.{algorithm}.{column}", frame, "fresh", digits=None)
-    known |= {"claim:a": "holds", "claim:b": "holds", "claim:c": "differs"}
-    assert known["cartpole.ts.fresh"] == "196.4"
-    right = "It earns 196.4<!--=cartpole.ts.fresh-->, which holds<!--=claim:a,b-->."
-    assert not wrong_tags(right, known)
-    assert len(wrong_tags(right.replace("196.4", "196.5"), known)) == 1
-    assert len(wrong_tags("holds<!--=claim:a,c--> 3<!--=none-->", known)) == 2
-    assert rewritten(right.replace("196.4", "197"), known) == right
+    assert known == {"cartpole.ts.fresh": "196.4"}

@@ -11,7 +11,7 @@ import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
 from spaql.paper.book import explorer
-from spaql.paper.book.explorer import EPISODES, LEARNED, SEED, SMALLER, Shown, read_policies, write_policies
+from spaql.paper.book.explorer import EPISODES, SEED, SMALLER, Shown, read_policies, write_policies
 from spaql.paper.chapters.policies import Network, load_network
 from spaql.policies import Tree, evaluate
 from spaql.policies.play import run_policy
@@ -59,7 +59,7 @@ def folder(agents, small, tmp_path_factory):
     shutil.copytree(PAGE, folder, dirs_exist_ok=True)
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     shown += [explorer.network_policy(*pair) for pair in explorer.NETWORKS]
-    write_policies(folder / "policies.js", [*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)])
+    write_policies([*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)], folder / "policies.js")
     return folder
 
 
@@ -353,7 +353,7 @@ def playground_page(folder):
 
 @pytest.fixture(scope="module")
 def data():
-    return read_policies(PAGE / "policies.js")
+    return read_policies()
 
 
 def rebuilt(policy):
@@ -375,14 +375,3 @@ def test_the_books_data_are_what_they_say(data):
             rewards = evaluate(rebuilt(policy), policy["system"], EPISODES, seed=SEED)
             assert rewards.mean() == pytest.approx(policy["reward"], abs=0.06)
     assert (PAGE / "policies.js").stat().st_size < 2e6
-
-
-def test_the_story_is_true(data):
-    mine = {(p["algorithm"], p["made"]): p for p in data["policies"] if p["system"] == "Pendulum-v1"}
-    small, parent = mine["SPAQL", SMALLER], mine["SPAQL", LEARNED]
-    assert small["leaves"] < 20 < parent["leaves"]
-    assert small["reward"] > parent["reward"]
-    start, rng = np.array([[np.pi, 0.0]]), np.random.default_rng(0)
-    path = run_policy(rebuilt(parent), make_env("Pendulum-v1"), start, rng, record=True).seen
-    assert path[:, 0].max() < -0.99  # it hangs for the whole episode
-    assert abs(path[100:, 1].mean()) > 0.02  # and a little aside

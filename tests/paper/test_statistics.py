@@ -16,7 +16,6 @@ from spaql.paper.engine.statistics import (
     student_interval,
     summarise,
     welch,
-    welch_holm,
 )
 from spaql.policies.interval import paper_interval
 
@@ -36,20 +35,7 @@ def test_bootstrap_interval_covers_as_often_as_it_says():
     covered = np.mean([i.low <= 1.0 <= i.high for i in intervals])
     assert 0.88 <= covered <= 0.98
     assert bootstrap_interval([200.0] * 5) == (200, 200, 200)
-    with pytest.raises(ValueError, match="level"):
-        bootstrap_interval([1, 2, 3], level=95)
     assert bootstrap_interval([1, 2, 3, 9]) == bootstrap_interval([1, 2, 3, 9])
-
-
-def test_welch_against_the_formula():
-    a, b = np.array([1.0, 2, 3, 4]), np.array([5.0, 9, 13])
-    va, vb = a.var(ddof=1) / 4, b.var(ddof=1) / 3
-    t, df = (a.mean() - b.mean()) / np.sqrt(va + vb), (va + vb) ** 2 / (va**2 / 3 + vb**2 / 2)
-    compared = welch(a, b)
-    assert compared.p == pytest.approx(2 * stats.t.sf(abs(t), df))
-    assert compared.difference == -6.5
-    half = stats.t.ppf(0.975, df) * np.sqrt(va + vb)
-    assert (compared.low, compared.high) == pytest.approx((-6.5 - half, -6.5 + half))
 
 
 def test_welch_where_no_number_varies():
@@ -66,8 +52,6 @@ def test_paired_comparisons_against_scipy():
     assert compared.p < 1e-6 < welch(a, b).p
     assert paired(a, a).p == 1.0
     assert paired(np.array([2.0, 3.0, 5.0]), np.array([1.0, 2.0, 4.0])).p == 0.0  # by one, every time
-    with pytest.raises(ValueError, match="20 and 3"):
-        paired(a, b[:3])
     two = paired_holm({"x": (a, b), "y": (a, a)})
     assert (two["x"].p_holm, two["y"].p_holm) == pytest.approx((2 * test.pvalue, 1.0))
 
@@ -84,20 +68,6 @@ def test_holm_by_hand():
     # Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1: 0.02, 0.03, 0.06, 0.04, and never decreasing.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.9]) == [1.0, 1.0]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_corrects_upwards_and_keeps_the_order(p):
-    corrected = holm(p)
-    assert all(c >= q for c, q in zip(corrected, p, strict=True))
-    assert np.all(np.diff(np.array(corrected)[np.argsort(p, kind="stable")]) >= 0)
-
-
-def test_several_tests_are_corrected_together():
-    rng = np.random.default_rng(1)
-    pairs = {name: (rng.normal(shift, 1, 20), rng.normal(0, 1, 20)) for name, shift in (("a", 0), ("b", 1), ("c", 3))}
-    compared = welch_holm(pairs)
-    assert [c.p_holm for c in compared.values()] == pytest.approx(holm([welch(*pair).p for pair in pairs.values()]))
 
 
 @given(floats, floats)

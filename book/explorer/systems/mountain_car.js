@@ -25,7 +25,7 @@
       faster = between(faster, -c.max_speed, c.max_speed);
       const next = between(position + faster, c.min_position, c.max_position);
       if (next === c.min_position && faster < 0) faster = 0; // the wall stops it
-      return { state: [next, faster], reward: -1, over: next >= c.goal_position && faster >= c.goal_speed };
+      return { state: [next, faster], reward: -1, over: next >= c.goal_position && faster >= c.goal_velocity };
     },
 
     draw({ context, width, height, ink, mark, line, arrow }, system, [position], push) {

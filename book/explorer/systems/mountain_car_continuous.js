@@ -32,7 +32,7 @@
       let next = round(position + faster);
       next = Math.min(round(c.max_position), Math.max(round(c.min_position), next));
       if (next === round(c.min_position) && faster < 0) faster = 0; // the wall stops it
-      const over = next >= round(c.goal_position) && faster >= round(c.goal_speed);
+      const over = next >= round(c.goal_position) && faster >= round(c.goal_velocity);
       return { state: [next, faster].map(single), reward: (over ? 100 : 0) - force * force * 0.1, over };
     },
 

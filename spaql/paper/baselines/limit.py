@@ -16,8 +16,8 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.compiling import cached_jit, python_or_jit
+from spaql.paper.engine.algorithms import Trained
 from spaql.paper.engine.job import seeds
-from spaql.paper.engine.training import Trained
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, move, room, space_of
 

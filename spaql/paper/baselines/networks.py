@@ -4,8 +4,8 @@ import numpy as np
 
 from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import SAMPLES, settings_of
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained, record_episode
 from spaql.paper.engine.job import seeds
-from spaql.paper.engine.training import CHECKPOINT, Trained, record_episode
 from spaql.rules import HISTORY
 from spaql.systems import begin, compiled_world, episode_limit, make_env, make_generator, move, observe, space_of
 

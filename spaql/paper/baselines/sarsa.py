@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compiling import python_or_jit
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained
 from spaql.paper.engine.job import seeds
-from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.replay import follow_all, share_of_random
 from spaql.rules import HISTORY
 from spaql.systems import ENDED, compiled_world, episode_limit, make_env, reset, room, space_of, step

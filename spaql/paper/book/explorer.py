@@ -1,27 +1,25 @@
 """The data of the explorer and of the playground, for pages that need neither server nor Python.
 
-`python -m spaql.paper.book.explorer` trains the agents of `POLICIES` again from their seeds, makes their trees, and
-writes `book/explorer/policies.js` (some minutes).
+`python -m spaql.paper.book.explorer` trains the agents of `book_policies` again from their seeds, makes their trees,
+and writes `book/explorer/policies.js` (some minutes).
 """
 
 import base64
 import html
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-import spaql
-from spaql import SPAQLR, SPAQLTS
+from spaql import SPAQLR, SPAQLTS, TileQ
+from spaql.paper import ROOT
 from spaql.paper.chapters.policies import Network, best_agent, load_network, small_tree
 from spaql.paper.engine import store
-from spaql.paper.engine.frames import best
-from spaql.paper.engine.provenance import clone
-from spaql.paper.engine.style import number
-from spaql.paper.engine.training import CHECKPOINT
+from spaql.paper.engine.algorithms import CHECKPOINT
+from spaql.paper.engine.style import PAPER, number
 from spaql.policies import Policy, Tree, evaluate, export_text
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Variables, variables_of
@@ -30,9 +28,7 @@ from spaql.systems import compiled_world, episode_limit, make_env, space_of, sys
 
 # What the page shows, in its order: systems with their policies.  The paper's algorithms are shown where the paper ran
 # them: the best agent of the long runs, as learned and made smaller.
-PAPER = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")
 OTHERS = ("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
-OURS = {name: kind for name, kind in {"TileQ": "TileQ", "SPAQL-R": "SPAQLR"}.items() if hasattr(spaql, kind)}
 NETWORKS = [("Pendulum-v1", "TRPO"), ("Pendulum-v1", "SAC"), ("CartPole-v0", "TRPO")]
 
 SAMPLES, LEAVES, SEED = 100_000, 64, 1000  # of the agents that are trained for the page, and of their trees
@@ -42,7 +38,7 @@ LEARNED, SMALLER, IMITATED = "as learned", "made smaller", "as a tree"
 PRINTED = 300  # leaves up to which the page prints a tree as text
 
 RETURNS = {"Pendulum-v1": (-2000.0, 0.0), "CartPole-v0": (0.0, 200.0)}  # what a curve of learning shows
-
+POLICIES = ROOT / "book" / "explorer" / "policies.js"
 LAST, WITHIN = 20, 0.3  # steps at the end, and how far from the reference they may be in the standard space
 
 
@@ -59,8 +55,8 @@ class Shown(NamedTuple):
 def book_policies() -> Iterator[Shown]:
     """Yield the policies of the page, in its order."""
     for system in (*PAPER, *OTHERS):
-        for name, kind in OURS.items():
-            agent = getattr(spaql, kind)(system, seed=SEED).learn(samples=SAMPLES)
+        for name, kind in (("TileQ", TileQ), ("SPAQL-R", SPAQLR)):
+            agent = kind(system, seed=SEED).learn(samples=SAMPLES)
             origin = f"it imitates one agent, trained for this page on {SAMPLES:,} samples"
             yield Shown(system, name, agent.policy.tree(leaves=LEAVES), IMITATED, origin)
         yield from paper_policies(system) if system in PAPER else ()
@@ -83,7 +79,7 @@ def network_policy(system: str, algorithm: str) -> Shown:
     origin = f"one agent, after {20 * CHECKPOINT:,} samples"
     if algorithm == "TRPO":
         agents = store.read("trpo", lists=False).query("algorithm == 'TRPO' and system == @system")
-        origin = f"the best of {len(agents)} agents, by its own measure, after {best(agents).samples:,} samples"
+        origin = f"the best of {len(agents)} agents, by its own measure, after {store.best(agents).samples:,} samples"
     return Shown(system, algorithm, load_network(system, algorithm), LEARNED, origin)
 
 
@@ -91,7 +87,7 @@ def network_policy(system: str, algorithm: str) -> Shown:
 # As the page reads it
 
 
-def write_policies(path: Path, shown: Iterable[Shown]) -> None:
+def write_policies(shown: Iterable[Shown], path: Path = POLICIES) -> None:
     """Write policies to the file of JavaScript that the page loads beside `explorer.js`."""
     shown = list(shown)
     systems = {system: describe_system(system) for system in dict.fromkeys(item.system for item in shown)}
@@ -101,19 +97,17 @@ def write_policies(path: Path, shown: Iterable[Shown]) -> None:
     path.write_text(f'"use strict";\nconst SPAQL_POLICIES = {text};\n', encoding="utf-8")
 
 
-def read_policies(path: Path) -> dict[str, Any]:
-    """Return the data that `write_policies` wrote."""
-    text = path.read_text(encoding="utf-8")
+def read_policies() -> dict:
+    """Return the data that `write_policies` wrote for the book."""
+    text = POLICIES.read_text(encoding="utf-8")
     return json.loads(text[text.index("=") + 1 :].rstrip().rstrip(";"))
 
 
-def describe_system(system: str) -> dict[str, Any]:
+def describe_system(system: str) -> dict:
     """Return what the page must know of a system: names, units, bounds and the constants of its dynamics."""
     env = make_env(system)
     names, known = variables_of(env), system_of(env)
     world = compiled_world(env, names.space)
-    if world is None or known is None or len(known.actions) > 1:
-        raise ValueError(f"the explorer plays registered systems with one actuator, and {system} is none")
     low, high = (names.box.low, names.box.high) if names.box else (np.min(names.choices), np.max(names.choices))
     return {
         "title": title(system),
@@ -127,17 +121,13 @@ def describe_system(system: str) -> dict[str, Any]:
             for v in known.state
         ],
         "axes": [known.state[place].name for place in known.telling],
-        "action": {
-            "name": names.action,
-            "unit": names.action_unit,
-            "ends": [np.ravel(e)[0].item() for e in (low, high)],
-        },
+        "action": {"name": names.action, "unit": names.action_unit, "ends": np.ravel((low, high)).tolist()},
         "choices": list(names.choices),
         "steps": episode_limit(env),
     }
 
 
-def describe(item: Shown) -> dict[str, Any]:
+def describe(item: Shown) -> dict:
     """Return a policy as the page takes it, with what it earns on fresh episodes."""
     env = make_env(item.system)
     if isinstance(item.what, Network):
@@ -151,9 +141,8 @@ def describe(item: Shown) -> dict[str, Any]:
     return named | rated | described
 
 
-def describe_tree(what: Policy | Tree, tree: Tree) -> dict[str, Any]:
+def describe_tree(what: Policy | Tree, tree: Tree) -> dict:
     """Return the questions, and lists with an entry for each leaf: its action, and of a partition its Q and visits."""
-    leaves: Mapping[str, np.ndarray]
     if isinstance(what, Policy):
         branches, leaves = what.cell_tree()
         told = {"q": [round(q, 4) for q in leaves["q"].tolist()], "visits": leaves["visits"].tolist()}
@@ -172,20 +161,17 @@ def describe_tree(what: Policy | Tree, tree: Tree) -> dict[str, Any]:
     } | told
 
 
-def describe_network(network: Network) -> dict[str, Any]:
+def describe_network(network: Network) -> dict:
     """Return 32-bit floats for each layer: a row per input and one of biases."""
     layers = [np.vstack(layer).astype("<f4").tobytes() for layer in zip(network.kernels, network.biases, strict=True)]
-    return {
-        "weights": network.weights,
-        "layers": [base64.b64encode(layer).decode() for layer in layers],
-        "squashed": network.squashed,
-    }
+    encoded = [base64.b64encode(layer).decode() for layer in layers]
+    return {"weights": network.weights, "layers": encoded, "squashed": network.squashed}
 
 
-def angles_of(system: str, names: Variables) -> dict[str, Any]:
+def angles_of(system: str, names: Variables) -> dict:
     """Return what the page must know of a policy that asks for angles: names and bounds of what it asks for."""
     known, sine = system_of(make_env(system)), names.space.sine
-    if known is None or set(sine) == {PLAIN}:
+    if set(sine) == {PLAIN}:
         return {}
     symbols = {variable.name: variable.symbol for variable in (*known.observed, *known.state)}
     asked = [symbols.get(name, name) for name in names.asked]
@@ -204,10 +190,10 @@ def as_actions(names: Variables, standard: np.ndarray) -> list:
     return np.ravel(actions).tolist()
 
 
-def settled(player: Tree | Network, env: Any) -> float | None:
+def settled(player: Tree | Network, env) -> float | None:
     """Return the share of episodes that end at the system's reference and stay there; None if it has none."""
     known, space, rng = system_of(env), space_of(env), np.random.default_rng(0)
-    if known is None or known.reference is None:
+    if known.reference is None:
         return None
     played = run_policy(player, env, first_states(env, space, rng, EPISODES), rng, record=True)
     aim, point = np.empty(len(space.centre)), np.empty(len(space.centre))
@@ -226,12 +212,7 @@ def settled(player: Tree | Network, env: Any) -> float | None:
 # Parts of pages
 
 
-def substitutions(data: dict[str, Any]) -> dict[str, str]:
-    """Return what pages may name."""
-    return {"explorer_story": story(data), "playground": playground()}
-
-
-def story(data: dict[str, Any]) -> str:
+def story(data: dict) -> str:
     """Say what the pendulum under SPAQL's policy and under the smaller tree shows, from the data of the page."""
     mine = {(p["algorithm"], p["made"]): p for p in data["policies"] if p["system"] == "Pendulum-v1"}
     small, parent = mine["SPAQL", SMALLER], mine["SPAQL", LEARNED]
@@ -255,7 +236,7 @@ def playground() -> str:
     )
 
 
-def describe_learning(system: str) -> dict[str, Any]:
+def describe_learning(system: str) -> dict:
     """Return what the page must know of a system to learn on it: also its maps to the standard space."""
     agent, other = SPAQLTS(system, xi=0.0), SPAQLR(system)
     space, given = other._space, other.parameters
@@ -273,4 +254,4 @@ def describe_learning(system: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    write_policies(clone() / "book" / "explorer" / "policies.js", book_policies())
+    write_policies(book_policies())

@@ -3,7 +3,6 @@
 import html
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,27 +10,29 @@ import pandas as pd
 from spaql.paper.book import explorer
 from spaql.paper.claims import page as claims_page
 from spaql.paper.engine import store
-from spaql.paper.engine.frames import in_order
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.outcomes import samples_behind
-from spaql.paper.engine.provenance import results
 from spaql.paper.engine.study import STUDIES, parameters_of
-from spaql.paper.engine.style import BAND, STYLES, legend_above, new_figure, number, paper_ends
+from spaql.paper.engine.style import BAND, STYLES, in_order, legend_above, new_figure, number
 from spaql.paper.engine.tables import Table
+from spaql.policies.interval import paper_interval
 from spaql.systems import solved_at, title
 
 GLANCE = "CartPole-v0"  # what the home page and the README show
 
 
-def substitutions(book: Path) -> dict[str, str]:
-    """Return what the pages in a folder may name."""
-    policies = explorer.read_policies(book / "explorer" / "policies.js")
-    return explorer.substitutions(policies) | claims_page.substitutions() | {
+def substitutions() -> dict[str, str]:
+    """Return what the book's pages may name."""
+    policies = explorer.read_policies()
+    own = {
+        "explorer_story": explorer.story(policies),
+        "playground": explorer.playground(),
         "hero": hero(policies),
         "studies": studies_table().myst(),
         "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)").myst(),
         "parameters_long": parameter_table("long", "The long runs (the paper's Table 3)").myst(),
-    }  # fmt: skip
+    }
+    return own | claims_page.substitutions()
 
 
 def glance(path: Path) -> None:
@@ -43,13 +44,13 @@ def glance(path: Path) -> None:
     for algorithm, group in agents.groupby("algorithm", sort=False):
         style, curves = STYLES[algorithm], []
         for row in group.to_dict("records"):
-            history: Any = {name: row[f"curve_{name}"] for name in ("steps", "evaluation_steps")}
+            history = {name: row[f"curve_{name}"] for name in ("steps", "evaluation_steps")}
             curves.append((samples_behind(job_of(row), history), row["curve_rewards"]))
         first, last = max(samples[0] for samples, _ in curves), min(samples[-1] for samples, _ in curves)
         counts = np.unique(np.geomspace(max(1, first), last, 150).astype(int))
         rewards = np.array([values[np.searchsorted(at, counts, side="right") - 1] for at, values in curves])
-        low, high = np.array([paper_ends(column) for column in rewards.T]).T
-        axes.plot(counts, rewards.mean(axis=0), color=style.colour, linestyle=style.line, label=algorithm)
+        mean, low, high = np.transpose([paper_interval(column) for column in rewards.T])
+        axes.plot(counts, mean, color=style.colour, linestyle=style.line, label=algorithm)
         axes.fill_between(counts, low, high, color=style.colour, alpha=BAND, linewidth=0)
     axes.axhline(solved_at(GLANCE), color="#888888", linewidth=0.8, zorder=1)
     axes.set(xscale="log", xlim=(1000, None), xlabel="samples, all that the algorithm needs", ylabel="reward")
@@ -57,7 +58,7 @@ def glance(path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def hero(data: dict[str, Any]) -> str:
+def hero(data: dict) -> str:
     """Return the moving picture of the home page: a pole under the smallest tree; hero.js writes its rules."""
     trees = [policy for policy in data["policies"] if policy["system"] == GLANCE and "leaves" in policy]
     smallest = min(trees, key=lambda policy: policy["leaves"])
@@ -79,24 +80,23 @@ def hero(data: dict[str, Any]) -> str:
 def parameter_table(study: str, caption: str) -> Table:
     """Return the parameters of a study as the code runs it."""
     plan = parameters_of(study)
-    rows = {"Episode length H": 200, "Training iterations K": plan["iterations"], "Agents": plan["agents"]}
+    rows = {"Episode length H": "200", "Training iterations K": f"{plan['iterations']:,}", "Agents": plan["agents"]}
     if study == "xi":
         rows |= {"Evaluation rollouts N": plan["evaluations"], "Values of ξ": ", ".join(map(str, plan["xis"]))}
     else:
-        rows |= {title(name): f"N = {plan['evaluations'][name]}; ξ = " + ", ".join(f"{xi:g} ({algorithm})"
-                 for algorithm, xi in xis.items()) for name, xis in plan["xis"].items()}  # fmt: skip
-    texts = [(name, f"{value:,}" if isinstance(value, int) else value) for name, value in rows.items()]
-    return Table(pd.DataFrame(texts, columns=["parameter", "value"]), caption, f"tab-parameters-{study}", words=True)
+        for name, xis in plan["xis"].items():
+            texts = ", ".join(f"{xi:g} ({algorithm})" for algorithm, xi in xis.items())
+            rows[title(name)] = f"N = {plan['evaluations'][name]}; ξ = {texts}"
+    frame = pd.DataFrame([(name, str(value)) for name, value in rows.items()], columns=["parameter", "value"])
+    return Table(frame, caption, f"tab-parameters-{study}", words=True)
 
 
 def studies_table() -> Table:
     """Return what every study consists of and what it took."""
     rows = []
     for name, entry in STUDIES.items():
-        if not (results() / f"{name}.parquet").is_file():
-            continue
         agents = store.read(name, lists=False)
-        steps = agents.reindex(columns=["steps", "evaluation_steps"]).to_numpy(float)
-        sizes = {"agents": len(agents), "environment steps": np.nansum(steps), "worker-minutes": agents.wall.sum() / 60}
+        steps = agents.reindex(columns=["steps", "evaluation_steps"]).sum().sum()
+        sizes = {"agents": len(agents), "environment steps": steps, "worker-minutes": agents.wall.sum() / 60}
         rows.append({"study": f"`{name}`", "what": entry.title} | {k: number(v, 0) for k, v in sizes.items()})
     return Table(pd.DataFrame(rows), "The stored studies, and what they took", "tab-studies")

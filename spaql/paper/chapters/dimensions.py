@@ -14,10 +14,9 @@ from gymnasium import spaces
 from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import ZOO
 from spaql.paper.chapters.small_systems import Interpreted
-from spaql.paper.engine.algorithms import module_of, untrained
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained, module_of, untrained
 from spaql.paper.engine.job import seeds
 from spaql.paper.engine.study import declare, make_jobs
-from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.rules import HISTORY
 from spaql.systems import Variable, make_env, pendulum, register
 

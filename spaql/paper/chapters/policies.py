@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.paper.engine.frames import best
+from spaql.paper.engine.algorithms import retrain
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.provenance import results
-from spaql.paper.engine.training import retrain
+from spaql.paper.engine.store import best
 from spaql.policies import Tree
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF

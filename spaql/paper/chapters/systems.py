@@ -8,11 +8,10 @@ import json
 import numpy as np
 import pandas as pd
 
-from spaql.paper.engine.algorithms import untrained
+from spaql.paper.engine.algorithms import CHECKPOINT, Trained, untrained
 from spaql.paper.engine.job import FRESH, SEED, seeds
 from spaql.paper.engine.statistics import student_interval, summarise, welch
 from spaql.paper.engine.study import SIX, declare, make_jobs
-from spaql.paper.engine.training import CHECKPOINT, Trained
 from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
 from spaql.systems import episode_limit, make_env

@@ -1,6 +1,4 @@
-"""Figures that several chapters share: learning curves beside the paper's ends, and episodes."""
-
-from collections.abc import Iterable, Mapping
+"""Figures that several chapters share: learning curves beside the paper's ends, episodes, and decision trees."""
 
 import gymnasium as gym
 import numpy as np
@@ -8,15 +6,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
-from numpy.typing import ArrayLike
 
 from spaql.paper.claims.load import paper_results
-from spaql.paper.engine.frames import best
+from spaql.paper.engine.algorithms import record_episode, retrain
 from spaql.paper.engine.job import job_of
+from spaql.paper.engine.store import best
 from spaql.paper.engine.style import (
     BAND,
-    FAINT,
+    FONT,
     STYLES,
+    WIDTH,
     axis_label,
     label_column,
     legend_above,
@@ -26,31 +25,25 @@ from spaql.paper.engine.style import (
     present,
     thin,
 )
-from spaql.paper.engine.training import record_episode, retrain
+from spaql.policies.export import describe_action, describe_question
 from spaql.policies.interval import paper_interval
-from spaql.policies.tree import variables_of
-from spaql.systems import Variable, episode_limit, make_env, system_of
+from spaql.policies.tree import LEAF, Tree, variables_of
+from spaql.systems import episode_limit, make_env, system_called, system_of
+
+FAINT = 0.16  # opacity of single agents behind their mean
 
 
-def by_agent(histories: pd.DataFrame, algorithm: str, column: str) -> np.ndarray:
-    """Return a column of an algorithm's histories, one row per agent."""
-    chosen = histories[histories.algorithm == algorithm]
-    return chosen.pivot(index="agent", columns="iteration", values=column).to_numpy()
-
-
-def curve(axes: Axes, algorithm: str, x: ArrayLike, values: np.ndarray, agents: bool = True) -> None:
+def curve(axes: Axes, algorithm: str, x, values: np.ndarray, agents: bool = True) -> None:
     """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
     x, style, few, shown = np.asarray(x), STYLES[algorithm], thin(len(x), 60), thin(len(x))
     if agents:
         axes.plot(x[few], values[:, few].T, color=style.colour, alpha=FAINT * min(1, 20 / len(values)), linewidth=0.5)
-    means = [paper_interval(values[:, place]) for place in shown]
-    axes.fill_between(x[shown], [mean.low for mean in means], [mean.high for mean in means],
-                      color=style.colour, alpha=BAND, linewidth=0)  # fmt: skip
-    axes.plot(x[shown], [mean.mean for mean in means], color=style.colour, linestyle=style.line, label=algorithm,
-              zorder=3)  # fmt: skip
+    mean, low, high = np.transpose([paper_interval(values[:, place]) for place in shown])
+    axes.fill_between(x[shown], low, high, color=style.colour, alpha=BAND, linewidth=0)
+    axes.plot(x[shown], mean, color=style.colour, linestyle=style.line, label=algorithm, zorder=3)
 
 
-def draw_paper_ends(axes: Axes, system: str, names: Iterable[str], column: str, last: float) -> None:
+def draw_paper_ends(axes: Axes, system: str, names, column: str, last: float) -> None:
     """Draw what the paper's tables say of the end of training: a dashed line with its interval, ending in a diamond."""
     paper = paper_results().get(system, {})
     for name in names:
@@ -72,13 +65,18 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
     for axes, column, label in zip(grid[:, 0], ("rewards", "arms"), ("cumulative reward", "arms"), strict=True):
         for name in names:
             if (name, column) != ("Random", "arms"):  # which has none
-                values = by_agent(histories, name, column)
-                curve(axes, name, np.arange(1, values.shape[1] + 1), values)
+                own = histories[histories.algorithm == name]
+                values = own.pivot(index="agent", columns="iteration", values=column)
+                curve(axes, name, values.columns, values.to_numpy())
         draw_paper_ends(axes, system, names, column, histories.iteration.max())
         axes.set_ylabel(label)
     grid[1, 0].set(xlabel="training iteration", yscale="log")
     legend_above(figure, grid[0, 0])
     return figure
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Episodes
 
 
 def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.ndarray]]:
@@ -91,17 +89,15 @@ def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.nda
     return {name: record_episode(retrain(job_of(row)), row.system, start) for name, row in rows.items()}
 
 
-def episodes(played: Mapping[str, Mapping[str, np.ndarray]], env_id: str) -> Figure:
+def episodes(played: dict[str, dict[str, np.ndarray]], env_id: str) -> Figure:
     """Show the most telling state variable and the action along episodes, one row per policy (Figures 3, 5 and 8).
 
-    `played` holds an episode by the name of its algorithm, see `training.record_episode`.  Dashed lines are the marks
+    `played` holds an episode by the name of its algorithm, see `algorithms.record_episode`.  Dashed lines are the marks
     of the variable: where it should be, and where an episode ends.  A discrete action is drawn thin, with its mean over
     ten steps on top, since many policies switch often.
     """
     env = make_env(env_id)
     system = system_of(env)
-    if system is None:
-        raise ValueError(f"only the states of registered systems have names, not those of {env_id}")
     place = system.telling[0]
     variable = system.state[place]
     figure, grid = new_figure(len(played), 2, height=1.3, sharex=True, sharey="col")
@@ -115,10 +111,14 @@ def episodes(played: Mapping[str, Mapping[str, np.ndarray]], env_id: str) -> Fig
         name_panel(left, name)
         name_panel(right, f"return {number(episode['rewards'].sum(), 0)}", "normal")
     for axes in grid[:, 0]:
-        axes.hlines(marks(variable, *axes.get_ylim()), 0, episode_limit(env), color="#666666", linestyle="--",
-                    linewidth=0.9, zorder=1)  # fmt: skip
-        if variable.period:
+        marks = np.array(variable.marks)
+        if variable.period:  # on every turn again
+            low, high = axes.get_ylim()
+            turns = np.arange(np.floor(low / variable.period), np.ceil(high / variable.period) + 1) * variable.period
+            marks = np.add.outer(marks, turns).ravel()
+            marks = marks[(low <= marks) & (marks <= high)]
             tick_turns(axes, variable.period)
+        axes.hlines(marks, 0, episode_limit(env), color="#666666", linestyle="--", linewidth=0.9, zorder=1)
     label_column(grid[:, 0], axis_label(variable))
     label_column(grid[:, 1], axis_label(system.actions[0]))
     for axes in grid[-1]:
@@ -140,10 +140,62 @@ def tick_turns(axes: Axes, period: float) -> None:
     axes.yaxis.set_major_formatter(lambda angle, _: names.get(half := round(angle / np.pi), f"{number(half, 0)}π"))
 
 
-def marks(variable: Variable, low: float, high: float) -> np.ndarray:
-    """Return where a picture from `low` to `high` marks a variable: on every turn again, if it turns round."""
-    if not variable.period:
-        return np.array(variable.marks)
-    turns = np.arange(np.floor(low / variable.period), np.ceil(high / variable.period) + 1) * variable.period
-    everywhere = np.add.outer(variable.marks, turns).ravel()
-    return everywhere[(low <= everywhere) & (everywhere <= high)]
+# ---------------------------------------------------------------------------------------------------------------------
+# Decision trees
+
+
+def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
+    """Return the tree as a drawing: below a question is its answer yes on the left, no on the right.
+
+    A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
+    """
+    place, system = place_nodes(tree), system_called(tree.variables.system)
+    known = (*system.observed, *system.state) if system else ()
+    symbols = {variable.name: variable.formula for variable in known}
+    sideways = 1.2 * tree.leaves > WIDTH
+    if sideways:
+        place, size = place[:, ::-1], (max(WIDTH, 1.55 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)
+    else:
+        size = (WIDTH, 0.4 + 0.7 * (tree.depth + 1))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    text_style = {"fontsize": FONT, "ha": "center", "va": "center"}
+    for node, (across, down) in enumerate(place):
+        leaf = tree.feature[node] == LEAF
+        if leaf:
+            text = describe_action(tree, node, decimals)
+        else:
+            name, _, rest = describe_question(tree, node, "<", decimals).partition(" ")
+            text = f"{symbols.get(name) or name} {rest}?"
+            for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
+                to = place[child]
+                axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
+                # Between two boxes, of which a question's is the wider one.
+                along = 0.57 if sideways and tree.feature[child] == LEAF else 0.5
+                x, y = across + along * (to[0] - across), down + along * (to[1] - down)
+                box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+                axes.text(x, -y, answer, color="0.25", zorder=2, bbox=box, **text_style)
+        box = {"boxstyle": "round,pad=0.35", "edgecolor": "black", "facecolor": "0.88" if leaf else "white"}
+        axes.text(across, -down, text.replace("-", "−"), zorder=3, bbox=box, **text_style)
+    right, bottom = place.max(axis=0)
+    axes.set(xlim=(-0.5, max(right + 0.5, 0.5)), ylim=(-bottom - 0.5, 0.5))
+    return figure
+
+
+def place_nodes(tree: Tree) -> np.ndarray:
+    """Return the place of each node: leaves side by side, a question in the middle above its answers."""
+    place = np.zeros((len(tree.feature), 2))
+    leaves = iter(range(len(place)))
+
+    def put(node, depth):
+        children = tree.left[node], tree.right[node]
+        if tree.feature[node] == LEAF:
+            across = next(leaves)
+        else:
+            across = (put(children[0], depth + 1) + put(children[1], depth + 1)) / 2
+        place[node] = across, depth
+        return across
+
+    put(0, 0)
+    return place

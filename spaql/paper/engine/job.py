@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +31,7 @@ class Job:
     rules: Rules = RULES["paper"]
     fresh: int = FRESH
     starts: str = "independent"  # or "shared": all agents of a group begin their episodes in the same states
-    parameters: tuple[tuple[str, Any], ...] = ()  # others of the agent, by name, in the order of their names
+    parameters: tuple = ()  # others of the agent, as pairs of name and value, in the order of their names
     study: str = dataclasses.field(default="", compare=False)  # where it is stored
 
     def group(self) -> "Job":
@@ -41,10 +39,10 @@ class Job:
         return dataclasses.replace(self, agent=0)
 
 
-def frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def frozen(parameters):
     """Return parameters as a job holds them: sorted, and with tuples for lists."""
 
-    def fixed(value: Any) -> Any:
+    def fixed(value):
         return tuple(map(fixed, value)) if isinstance(value, list | tuple | np.ndarray) else value
 
     return tuple(sorted((name, fixed(value)) for name, value in parameters.items()))
@@ -53,20 +51,17 @@ def frozen(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 # ---------------------------------------------------------------------------------------------------------------------
 # A job as columns of a table, and back
 
-COLUMNS = {  # fields whose columns have other names
-    "evaluations": "N",
-    "fresh": "fresh_episodes",
-}
-FIELDS = {field.name: COLUMNS.get(field.name, field.name) for field in dataclasses.fields(Job) if field.name != "study"}
+FIELDS = {field.name: field.name for field in dataclasses.fields(Job) if field.name != "study"}
+FIELDS |= {"evaluations": "N", "fresh": "fresh_episodes"}  # whose columns have other names
 
 
-def columns_of(job: Job) -> dict[str, Any]:
+def columns_of(job: Job) -> dict:
     """Return a job as the columns of its row."""
     row = {column: getattr(job, field) for field, column in FIELDS.items()}
     return row | {"xi": float(job.xi), "rules": rules_text(job.rules), "parameters": json.dumps(dict(job.parameters))}
 
 
-def job_of(row: Mapping[str, Any], study: str = "") -> Job:
+def job_of(row, study: str = "") -> Job:
     """Return the job of a row."""
     fields = {field: row[column] for field, column in FIELDS.items()}
     fields["rules"] = parse_rules(fields["rules"])
@@ -79,8 +74,7 @@ def rules_text(rules: Rules) -> str:
     for name, known in RULES.items():
         if rules == known:
             return name
-    changed = (f"{name}={choice}" for name, choice in rules._asdict().items() if choice != Rules._field_defaults[name])
-    return ", ".join(changed)
+    return ", ".join(f"{name}={rule}" for name, rule in rules._asdict().items() if rule != Rules._field_defaults[name])
 
 
 def parse_rules(text: str) -> Rules:

@@ -2,10 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
@@ -13,7 +10,7 @@ from spaql.paper.engine.algorithms import LEARNERS
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.provenance import commit
 from spaql.paper.engine.study import is_published
-from spaql.paper.engine.tables import Table
+from spaql.paper.engine.tables import Folded, Table
 from spaql.systems import title
 
 STARTED = time.perf_counter()
@@ -29,63 +26,30 @@ def scale_note(agents: pd.DataFrame) -> Markdown | None:
     )
 
 
-class Provenance:
-    """Where the numbers of a notebook come from: a table and a listing, folded away below one line."""
-
-    def __init__(self, line: str, table: Table, listing: str):
-        self.line, self.table, self.listing = line, table, listing
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        shown = self.table._repr_mimebundle_()
-        return {
-            "text/markdown": f"`````{{dropdown}} {self.line}\n{shown['text/markdown']}\n"
-            f"```text\n{self.listing}\n```\n`````\n",
-            "text/html": f"<p>{self.line}</p>{shown['text/html']}<pre>{self.listing}</pre>",
-            "text/plain": f"{self.line}\n{shown['text/plain']}\n{self.listing}",
-        }
-
-
-def provenance(agents: pd.DataFrame, name: str) -> Provenance:
+def provenance(agents: pd.DataFrame, name: str) -> Folded:
     """Return where the numbers of a notebook come from: its closing block."""
-    origins = [json.loads(text) for text in agents.origin.unique()]
-    packages: dict[str, set[str]] = {}
-    for origin in origins:
-        for package, version in origin["versions"].items():
-            packages.setdefault(package, set()).add(version)
-    used = [f"{name} {'/'.join(sorted(found))}" for name, found in packages.items()]
-    run_of = "another run" if scale_note(agents) else "the published run"
-    listing = (
-        f"Agents of {run_of}, computed on {', '.join(sorted(agents.date.str[:10].unique()))}\n"
-        f"Rules: {'; '.join(agents.rules.unique())}\n"
-        f"Commits: {', '.join(sorted(text[:10] + text[40:] for text in agents.commit.unique()))}\n"
-        f"Machines: {'; '.join(sorted({origin['machine'] for origin in origins}))}\n"
-        f"Versions: {', '.join(used)}\n"
-        f"This notebook took {time.perf_counter() - STARTED:.0f} s, at commit {commit()[:10]}"
-    )
-    line = f"{len(agents):,} agents: parameters, versions, machines"
-    return Provenance(line, Table(groups_frame(agents), "The agents of this page", name), listing)
-
-
-def groups_frame(agents: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per algorithm and system: with which parameters its agents were trained, and what it took."""
     rows = []
     for (system, algorithm), group in agents.groupby(["system", "algorithm"], sort=False):
-        rows.append(
-            {
-                "system": title(system),
-                "algorithm": algorithm,
-                "ξ": enumerate_values(sorted(group.xi)) if algorithm in LEARNERS else "",
-                "agents": f"{group.agent.nunique()}" + (" for each ξ" if group.xi.nunique() > 1 else ""),
-                "iterations": enumerate_values(group.iterations),
-                "N": enumerate_values(group.N),
-                "root seed": enumerate_values(group.seed),
-                "worker-seconds": f"{np.sum(group.wall):,.0f}",
-            }
-        )
-    return pd.DataFrame(rows)
+        row = {"system": title(system), "algorithm": algorithm}
+        row["ξ"] = different_values(group.xi.sort_values()) if algorithm in LEARNERS else ""
+        row["agents"] = f"{group.agent.nunique()}" + (" for each ξ" if group.xi.nunique() > 1 else "")
+        row |= {column: different_values(group[column]) for column in ("iterations", "N", "seed")}
+        rows.append(row | {"worker-seconds": f"{group.wall.sum():,.0f}"})
+    origins = pd.DataFrame([json.loads(text) for text in agents.origin.unique()])
+    packages = pd.DataFrame(origins.versions.to_list())
+    note = (
+        f"Agents of {'another run' if scale_note(agents) else 'the published run'}, computed on "
+        f"{different_values(agents.date.str[:10].sort_values())} at commits "
+        f"{different_values(agents.commit.map(lambda text: text[:10] + text[40:]))}. "
+        f"Rules: {'; '.join(agents.rules.unique())}. Machines: {'; '.join(origins.machine.unique())}. Versions: "
+        f"{', '.join(f'{package} {different_values(packages[package].dropna())}' for package in packages)}. "
+        f"This notebook took {time.perf_counter() - STARTED:.0f} s, at commit {commit()[:10]}."
+    )
+    line = f"{len(agents):,} agents: parameters, versions, machines"
+    return Folded(Table(pd.DataFrame(rows), "The agents of this page", name, note), line)
 
 
-def enumerate_values(values: Iterable) -> str:
-    """Return the different values of something, as text: all of them, or of many how many and their ends."""
-    texts = list(dict.fromkeys(f"{value:g}" if isinstance(value, float) else str(value) for value in values))
+def different_values(values: pd.Series) -> str:
+    """Return the different values of a column, as text: all of them, or of many how many and their ends."""
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values.unique()]
     return ", ".join(texts) if len(texts) <= 4 else f"{len(texts)} values, {texts[0]} to {texts[-1]}"

@@ -14,14 +14,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from spaql.paper import ROOT
 from spaql.paper.claims.load import paper_results
-from spaql.paper.engine.frames import solves
-from spaql.paper.engine.provenance import clone
+from spaql.paper.engine.store import solves
 from spaql.paper.engine.style import number
 
 SHORT = {"spaql/PendulumDiscrete-v1": "five", "CartPole-v1": "cartpole500", "SPAQL-TS": "ts", "TRPO tuned": "tuned"}
@@ -35,7 +34,7 @@ TAG = re.compile(
 
 def emit(notebook: str, *numbers: dict[str, str]) -> None:
     """Keep the numbers of a notebook for the prose, if this is the build of the book (SPAQL_NUMBERS names a folder)."""
-    found: dict[str, str] = {}
+    found = {}
     for some in numbers:
         if twice := found.keys() & some.keys():
             raise ValueError(f"there are two numbers of the same name: {', '.join(sorted(twice))}")
@@ -76,26 +75,28 @@ def ends(agents: pd.DataFrame) -> dict[str, str]:
     found = found.join(groups[["solved", "solved_fresh", "steps", "evaluation_steps"]].sum(min_count=1))
     found["times"] = 1 + found.evaluation_steps / found.steps
     found["paper"] = [paper_results().get(s, {}).get(a, {}).get("rewards", (np.nan,))[0] for s, a in found.index]
-    found = found.reset_index()
-    return cells("{system}.{algorithm}.{column}", found, "reported", "fresh", "bias", "paper", digits=None) | cells(
-        "{system}.{algorithm}.{column}", found, "arms", "solved", "solved_fresh", "times"
-    )
+    found, name = found.reset_index(), "{system}.{algorithm}.{column}"
+    returns = cells(name, found, "reported", "fresh", "bias", "paper", digits=None)
+    return returns | cells(name, found, "arms", "solved", "solved_fresh", "times")
 
 
-def key_of(cell: Any) -> str:
+def key_of(cell) -> str:
     """Return what names a row of a frame as part of a number's name: "Q fixed, last kept" is "q-fixed-last-kept"."""
     name = SHORT.get(cell) or (f"{cell:g}" if isinstance(cell, float) else str(cell))
     return re.sub(r"^spaql/|-v\d$|[,()]", "", name).replace(" ", "-").lower()
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# The prose
+
+
 def load_numbers() -> dict[str, str]:
     """Return the numbers of all notebooks, as the last build of the book left them."""
-    files = sorted((clone() / "_build" / "numbers").glob("*.json"))
-    if not files:
-        raise FileNotFoundError("there are no numbers yet: make book executes the notebooks, which write them")
-    found: dict[str, str] = {}
-    for file in files:
+    found = {}
+    for file in (ROOT / "_build" / "numbers").glob("*.json"):
         found |= json.loads(file.read_text(encoding="utf-8"))
+    if not found:
+        raise FileNotFoundError("there are no numbers yet: make book executes the notebooks, which write them")
     return found
 
 
@@ -103,14 +104,14 @@ def text_of(name: str, known: dict[str, str]) -> str | None:
     """Return the text of a tag; of several claims, "claim:ID,ID2", the verdict that they share; None if unknown."""
     if not name.startswith("claim:"):
         return known.get(name)
-    ids, _, kind = name.removeprefix("claim:").partition(".")
-    shared = {known.get(f"claim:{one}{'.' if kind else ''}{kind}") for one in ids.split(",")}
+    ids, dot, kind = name.removeprefix("claim:").partition(".")
+    shared = {known.get(f"claim:{one}{dot}{kind}") for one in ids.split(",")}
     return shared.pop() if len(shared) == 1 else None
 
 
-def tagged_files() -> Iterator[Path]:
-    """Yield the files in which prose may have tags."""
-    yield from (*sorted((clone() / "book").glob("*.md")), *sorted((clone() / "notebooks").glob("*.ipynb")))
+def tagged_files() -> list[Path]:
+    """Return the files in which prose may have tags."""
+    return sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def wrong_tags(text: str, known: dict[str, str]) -> list[str]:

@@ -1,13 +1,11 @@
 """Summary numbers of a run: what is stored of each agent beside its parameters."""
 
-import functools
 from collections.abc import Mapping
 
 import numpy as np
 
-from spaql.paper.engine.algorithms import ALGORITHMS
+from spaql.paper.engine.algorithms import ALGORITHMS, Trained
 from spaql.paper.engine.job import Job
-from spaql.paper.engine.training import Trained
 from spaql.systems import make_env, system_of
 
 BATCH, EARLY = 200, 200  # samples in a batch of the paper's comparison, and batches up to which SPAQL leads in it
@@ -18,21 +16,8 @@ LONGER_STEPS = (500, 2000)  # to which a pole may go on standing
 CONTROLLED = -500.0  # a pendulum that earns this stands for most of an episode
 NEAR_UP, NEAR_POLE = 0.5, 0.1  # rad from upright: a pendulum that stands, a pole that is kept, as the paper says
 
-NUMBERS = (
-    *("rewards", "arms", "evaluations", "fresh", "fresh_std", "fresh_deterministic", "fresh_deterministic_std"),
-    *("steps", "evaluation_steps", "samples"),
-    *("early", "early_all", "budget_all"),
-    *("held", "fallen", "controlled", "steady", "stands", "kept"),
-    *(f"reach_{steps}" for steps in LONGER_STEPS),
-)
-COUNTS = ("arms", "steps", "evaluation_steps", "samples")  # whole numbers
-CURVES = {  # columns of the history that may be stored as lists, and the type of their entries
-    "rewards": np.float64,
-    "evaluations": np.float64,
-    "arms": np.int64,
-    "steps": np.int64,
-    "evaluation_steps": np.int64,
-}
+CURVES = ("rewards", "evaluations", "arms", "steps", "evaluation_steps")  # columns of the history that may be stored
+UNUSED = ("late", "progress", "rise_late")  # numbers that older files have
 
 Curves = np.ndarray | Mapping[str, np.ndarray]  # a history, or some of its columns
 
@@ -51,12 +36,11 @@ def outcome(job: Job, trained: Trained) -> dict[str, float]:
     for the last quarter (`stands`), and the share near upright (`kept`).  Of longer episodes: of those that hold the
     pole for 200 steps, the shares that go on to 500 and to 2,000.
     """
-    history, fresh = trained.history, trained.fresh
-    found: dict[str, float] = {name: history[name][-1].item() for name in ("rewards", "arms", "evaluations")}
-    found |= {"fresh": float(fresh.mean()), "fresh_std": float(fresh.std())}
-    if trained.quiet.size:
-        found |= {"fresh_deterministic": float(trained.quiet.mean()),
-                  "fresh_deterministic_std": float(trained.quiet.std())}  # fmt: skip
+    history = trained.history
+    found = {name: history[name][-1].item() for name in ("rewards", "arms", "evaluations")}
+    for name, returns in (("fresh", trained.fresh), ("fresh_deterministic", trained.quiet)):
+        if returns.size:
+            found |= {name: float(returns.mean()), f"{name}_std": float(returns.std())}
     found |= {name: int(history[name].sum()) for name in ("steps", "evaluation_steps")}
     found["samples"] = int(samples_taken(job, history)[-1])
     found |= of_curve(job, history)
@@ -123,37 +107,21 @@ def mean_of_everything(job: Job, history: np.ndarray, count: int) -> float:
 def of_episodes(job: Job, trained: Trained) -> dict[str, float]:
     """Return the numbers of fresh episodes and of the recorded one."""
     earned = trained.fresh.astype(np.float32)
-    found = {
-        "held": float(np.mean(earned >= HELD)),
-        "fallen": float(np.mean(earned <= FALLEN)),
-        "controlled": float(np.mean(earned >= CONTROLLED)),
-    }
-    known = telling(job.system)
-    if not trained.episode or known is None:
+    shares = {"held": earned >= HELD, "fallen": earned <= FALLEN, "controlled": earned >= CONTROLLED}
+    found = {name: float(np.mean(share)) for name, share in shares.items()}
+    system = system_of(make_env(job.system))
+    if not trained.episode or system is None:
         return found
-    place, period = known
-    values = trained.episode["states"][:, place]
+    place = system.telling[0]
+    values, period = trained.episode["states"][:, place], system.state[place].period
     tilted = np.abs((values + period / 2) % period - period / 2 if period else values)
     outside = np.flatnonzero(~(tilted <= NEAR_UP))
     steady = len(tilted) - (outside[-1] + 1 if outside.size else 0)
-    return found | {
-        "steady": float(steady),
-        "stands": float(steady >= HELD / 4),
-        "kept": float(np.mean(tilted <= NEAR_POLE)),
-    }
+    found |= {"steady": float(steady), "stands": float(steady >= HELD / 4)}
+    return found | {"kept": float(np.mean(tilted <= NEAR_POLE))}
 
 
 def of_longer(returns: np.ndarray) -> dict[str, float]:
     """Return the shares of the episodes that reach the paper's last step which go on, if there are any."""
     held = returns[returns >= HELD]
     return {f"reach_{length}": float(np.mean(held >= length)) for length in LONGER_STEPS} if held.size else {}
-
-
-@functools.cache
-def telling(env_id: str) -> tuple[int, float] | None:
-    """Return the place in the state of an environment's most telling variable, and its period; None if unknown."""
-    system = system_of(make_env(env_id))
-    if system is None:
-        return None
-    place = system.telling[0]
-    return place, system.state[place].period

@@ -11,11 +11,11 @@ import platform
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spaql.compiling import cached_jit
+from spaql.paper import ROOT
 from spaql.paper.engine.algorithms import ALGORITHMS
 from spaql.systems.arithmetic import power, power32
 
@@ -23,33 +23,17 @@ from spaql.systems.arithmetic import power, power32
 # else makes a stored row stale; the regression digests (tests/test_digests.py) tell when numbers change that were not
 # meant to.
 NUMERICS = {"spaql": 1, "repaired": 6, "trpo": 1, "textbook": 1, "sarsa": 3}
-
-
-def repository() -> Path | None:
-    """Return the repository this package runs from, or the one that the current folder is in, or None."""
-    parts = ("results", "notebooks", "spaql")
-    for root in (Path(__file__).parents[3], Path.cwd(), *Path.cwd().parents):
-        if all((root / part).is_dir() for part in parts):
-            return root
-    return None
-
-
-def clone() -> Path:
-    """Return the repository, or say that this needs one."""
-    root = repository()
-    if root is None:
-        raise FileNotFoundError("this needs a clone of the repository, which has the stored results: start it there")
-    return root
+ORIGIN = ("numerics", "platform", "date", "commit", "origin")  # columns of a row that say where it comes from
 
 
 def results() -> Path:
     """Return the folder of the published results."""
-    return clone() / "results"
+    return ROOT / "results"
 
 
 def own_results() -> Path:
-    """Return the folder in which runs with other parameters are kept; SPAQL_RUNS names another one than _build/runs."""
-    return Path(os.environ.get("SPAQL_RUNS") or clone() / "_build" / "runs")
+    """Return the folder in which runs with other parameters are kept."""
+    return ROOT / "_build" / "runs"
 
 
 def numerics(algorithm: str) -> int:
@@ -57,15 +41,12 @@ def numerics(algorithm: str) -> int:
     return NUMERICS[ALGORITHMS[algorithm].family]
 
 
-def origin_of(algorithm: str) -> dict[str, Any]:
+def origin_of(algorithm: str) -> dict:
     """Return the columns that say where a row that this process computes comes from."""
-    return {
-        "numerics": numerics(algorithm),
-        "platform": platform_key(ALGORITHMS[algorithm].family),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "origin": json.dumps({"versions": versions(), "machine": machine()}),
-    }
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    packages = json.dumps({"versions": versions(), "machine": machine()})
+    key = platform_key(ALGORITHMS[algorithm].family)
+    return dict(zip(ORIGIN, (numerics(algorithm), key, date, commit(), packages), strict=True))
 
 
 @functools.cache
@@ -90,9 +71,8 @@ def platform_key(family: str = "spaql") -> str:
 def elementary_key() -> str:
     """Return a short hash of what the elementary functions return on fixed points, small and large."""
     golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples, modulo 1, spread evenly
-    points = [
-        (2.0 * (i * golden % 1.0) - 1.0) * scale for scale in (1.0, 10.0, 1e3, 1e6, 1e12, 1e22) for i in range(1, 65)
-    ]
+    scales = (1.0, 10.0, 1e3, 1e6, 1e12, 1e22)
+    points = [(2.0 * (i * golden % 1.0) - 1.0) * scale for scale in scales for i in range(1, 65)]
     found = np.array([elementary(x, math.fmod(x, 700.0), 2.0) for x in points])
     return hashlib.sha256(found.tobytes()).hexdigest()[:12]
 
@@ -103,23 +83,16 @@ def elementary(x, small, two):
 
     `small` is below 700 in size, so that its exponential is finite.
     """
-    return (
-        math.sin(x),
-        math.cos(x),
-        math.exp(small),
-        power(x, two),
-        power(abs(small), 0.3),
-        np.float64(power32(np.float32(small), np.float32(two))),
-    )
+    powers = power(x, two), power(abs(small), 0.3), np.float64(power32(np.float32(small), np.float32(two)))
+    return math.sin(x), math.cos(x), math.exp(small), *powers
 
 
 @functools.cache
 def commit() -> str:
     """Return the commit of the code that runs, "with changes" if files of the package differ from it."""
 
-    def git(*arguments: str) -> str:
-        root = Path(__file__).parents[3]
-        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         changes = git("status", "--porcelain", "--", "spaql")

@@ -1,14 +1,11 @@
 """Running agents: stored ones are loaded, others computed on threads, processes, or a Dask cluster."""
 
-import contextlib
 import functools
-import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -19,126 +16,66 @@ from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import ALGORITHMS, module_of
 from spaql.paper.engine.job import Job, columns_of
 from spaql.paper.engine.outcomes import CURVES, outcome
-from spaql.paper.engine.provenance import numerics, origin_of
+from spaql.paper.engine.provenance import origin_of
 from spaql.progress import progress
 from spaql.systems import compiled_world, make_env, space_of
 
 SAVED = 5.0  # seconds of results that a killed run may lose
 
-log = logging.getLogger(__name__)
-
 
 def run(
-    jobs: Iterable[Job],
-    workers: int = 0,
-    scheduler: str | None = None,
-    stored: bool = True,
-    progress_bar: bool = True,
-    folder: Path | None = None,
+    jobs: Iterable[Job], workers=0, scheduler=None, stored=True, progress_bar=True, folder: Path | None = None
 ) -> pd.DataFrame:
     """Return one row per agent, in this order: loaded where stored, computed and stored where not.
 
-    The numbers do not depend on how or where they are computed.
-
-    Parameters
-    ----------
-    jobs
-        The agents, see `spaql.paper.engine.study.study`.
-    workers
-        How many agents to compute at a time on this machine; one a core if 0.
-    scheduler
-        The address of a Dask scheduler, to compute on its cluster instead.
-    stored
-        Whether to look for stored rows, and to store new ones.
-    progress_bar
-        Show how far it is, on standard error.
-    folder
-        Where stored rows are looked for and added, instead of the published results and `_build/runs`.
+    There are so many `workers` on this machine, one a core if 0, or those of the Dask cluster of the `scheduler` at
+    this address; the numbers do not depend on them.  `stored=False` neither looks for rows nor stores any; a `folder`
+    is where rows are looked for and added, instead of the published results and `_build/runs`.
     """
     jobs = list(jobs)
     found = store.find(jobs, [folder] if folder else None) if stored else {}
     missing = [job for job in dict.fromkeys(jobs) if job not in found]
-    if missing:
-        refuse_without_torch(missing)
-        for row, job in computed(missing, workers, scheduler, stored, progress_bar, folder):
-            found[job] = row
-    return pd.DataFrame([found[job] | {"study": job.study} for job in jobs])
-
-
-def computed(
-    missing: list[Job],
-    workers: int,
-    scheduler: str | None,
-    stored: bool,
-    progress_bar: bool,
-    folder: Path | None = None,
-) -> Iterator[tuple[dict[str, Any], Job]]:
-    """Yield the rows of agents as they are computed, in any order, and store them every few seconds."""
-    say_if_long(missing, workers)
-    waiting: list[dict[str, Any]] = []
-    saved = time.monotonic()
+    refuse_without_torch(missing)
+    waiting, saved, shown = [], time.monotonic(), progress_bar and missing != []
     try:
-        with progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=progress_bar) as bar:
+        with progress(sum(map(effort, missing)), f"{len(missing)} agents", unit="episode", shown=shown) as bar:
             for row, job in compute_all(missing, workers, scheduler):
-                if row["numerics"] != numerics(job.algorithm):
-                    raise RuntimeError(f"a worker computes numbers of version {row['numerics']}, this code of version "
-                                       f"{numerics(job.algorithm)}: install the same version there")  # fmt: skip
+                found[job] = row
                 waiting.append(row)
                 if stored and time.monotonic() - saved > SAVED:
                     store.add(waiting, folder)
                     waiting, saved = [], time.monotonic()
                 bar.update(effort(job))
-                yield row, job
     finally:
         if stored and waiting:
             store.add(waiting, folder)
+    return pd.DataFrame([found[job] | {"study": job.study} for job in jobs])
 
 
-def compute(job: Job) -> tuple[dict[str, Any], Job]:
+def compute(job: Job) -> tuple[dict, Job]:
     """Compute the row of an agent, with all its curves."""
     before = time.perf_counter()
     trained = module_of(job).compute(job)
     row = {"study": job.study} | columns_of(job) | outcome(job, trained) | {"wall": time.perf_counter() - before}
-    curves = {f"curve_{name}": np.asarray(trained.history[name], kind) for name, kind in CURVES.items()}
+    curves = {f"curve_{name}": trained.history[name] for name in CURVES}
     return row | origin_of(job.algorithm) | curves | {"fresh_rewards": trained.fresh.astype(np.float32)}, job
 
 
-def compute_all(jobs: list[Job], workers: int, scheduler: str | None) -> Iterator[tuple[dict[str, Any], Job]]:
+def compute_all(jobs, workers, scheduler):
     """Yield the rows of agents, the longest first, so that no worker is left with a long one at the end."""
     jobs = sorted(jobs, key=effort, reverse=True)
-    count = check_integer("workers", workers, at_least=0) or os.cpu_count() or 1
+    count = check_integer("workers", workers, at_least=0) or os.cpu_count()
     # Machine code leaves Python's lock alone, so that threads suffice; others need processes.
-    groups = {
-        "threading": [job for job in jobs if on_threads(job)],
-        "loky": [job for job in jobs if not on_threads(job)],
-    }
+    groups = {"threading": [job for job in jobs if on_threads(job)]}
+    groups["loky"] = [job for job in jobs if not on_threads(job)]
+    given = {}
     if scheduler is not None:
-        groups = {"dask": jobs}
+        groups, given = {"dask": jobs}, {"scheduler_host": scheduler}
     for backend, group in groups.items():
         if group:
-            with cluster(scheduler) if scheduler else contextlib.nullcontext(), joblib.parallel_config(backend):
+            with joblib.parallel_config(backend, **given):
                 parallel = joblib.Parallel(count, return_as="generator_unordered", batch_size=1)
                 yield from parallel(joblib.delayed(compute)(job) for job in group)
-
-
-@contextlib.contextmanager
-def cluster(scheduler: str) -> Iterator[None]:
-    """Connect joblib to a Dask scheduler, or say that there is none."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError("a cluster needs the package distributed: pip install 'spaql[cluster]'") from error
-    try:
-        client = Client(scheduler, timeout=8)
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
-        raise ConnectionError(
-            f"there is no Dask scheduler at {scheduler}: start one (dask scheduler), or give the address that it shows"
-        ) from error
-    with client:
-        if not client.ncores():
-            log.warning("the Dask scheduler at %s has no workers yet: start some (dask worker %s); Ctrl-C ends this",
-                        scheduler, scheduler)  # fmt: skip
-        yield
 
 
 def on_threads(job: Job) -> bool:
@@ -160,7 +97,7 @@ def effort(job: Job) -> int:
     return job.iterations * (job.evaluations + 1) + job.fresh
 
 
-def refuse_without_torch(missing: list[Job]) -> None:
+def refuse_without_torch(missing):
     """Raise an error if some of these agents have networks and nothing can train them, before any other is computed."""
     names = sorted({job.algorithm for job in missing if not all(map(find_spec, ALGORITHMS[job.algorithm].needs))})
     if names:
@@ -168,11 +105,3 @@ def refuse_without_torch(missing: list[Job]) -> None:
             f"{' and '.join(names)} with these parameters are not stored, and training them needs sb3-contrib and "
             "torch (pip install 'spaql[trpo]'; the README says how to do without CUDA).  Nothing was computed"
         )
-
-
-def say_if_long(missing: list[Job], workers: int) -> None:
-    """Say how long it takes, if that is minutes or hours: networks."""
-    minutes = sum(ALGORITHMS[job.algorithm].minutes for job in missing) / (workers or os.cpu_count() or 1)
-    if minutes > 1:
-        log.warning("agents with networks are not stored with these parameters: computing them takes about %.0f "
-                    "minutes.  Ctrl-C ends it", minutes)  # fmt: skip

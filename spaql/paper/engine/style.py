@@ -1,12 +1,8 @@
-"""What systems and algorithms are called, how they look, how numbers are printed, and the theme of all figures.
-
-The systems' names are the registry's (`spaql.systems`); the algorithms' colours, lines and markers stand here.
-"""
+"""How algorithms look, how numbers are printed, and the theme of all figures."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,11 +14,10 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 from numpy.typing import ArrayLike
 
 from spaql.policies.interval import Interval, paper_interval
-from spaql.systems import REGISTRY, Variable, system_called, title
+from spaql.systems import Variable
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How an algorithm, or another line of a figure, looks."""
 
     colour: str
@@ -36,8 +31,8 @@ STYLES = {
     "SPAQL": Style("#d08000", "-", "o"),
     "SPAQL-TS": Style("#005e43", (0, (6, 1.5, 1, 1.5)), "^"),
     "SPAQL-R": Style("#5916ca", (0, (12, 1.5)), "*"),
-    "TileQ": Style("#c2187a", "-", "o"),
-    "Sarsa(λ)": Style("#0072b2", (0, (4, 1.2, 1, 1.2)), "p"),
+    "TileQ": Style("#b41482", (0, (8, 1, 2, 1)), "d"),
+    "Sarsa(λ)": Style("#3c0a46", (0, (4, 1.2, 1, 1.2)), "p"),
     "TRPO": Style("#1a1a1a", (0, (3, 1, 1, 1, 1, 1)), "D"),
     "TRPO tuned": Style("#c22c16", (0, (2, 1)), "v"),
     "SAC": Style("#10a1bf", (0, (2, 2.5)), "P"),
@@ -52,26 +47,32 @@ OTHERS = (  # styles of what is no algorithm of the book's
     Style("#b8860b", (0, (8, 2)), "h"),
 )
 
-ORDER = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # of the paper's systems in the book
-
-SYSTEM_NAMES = {env_id: title(env_id) for system in REGISTRY.values() for env_id in system.titles}
+PAPER = ("Pendulum-v1", "spaql/PendulumDiscrete-v1", "CartPole-v0")  # the paper's systems, in the book's order
 
 
-def system_name(env_id: str) -> str:
-    """Return the name of the system that an environment is a variant of; its id if no system knows it."""
-    system = system_called(env_id)
-    return env_id if system is None else system.name
+def present(frame: pd.DataFrame) -> list[str]:
+    """Return the algorithms of a frame, in the order every figure has them in."""
+    return [name for name in STYLES if name in set(frame.algorithm)]
 
 
-def variant(env_id: str) -> str:
-    """Return what an environment's title adds to the name of its system: "five torques", or nothing."""
-    return title(env_id).removeprefix(system_name(env_id)).lstrip(",- ").strip("()")
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in the book's order of systems and algorithms; those that it does not know come last."""
+    places = {name: place for place, name in enumerate((*PAPER, *STYLES))}
+    return frame.sort_values(
+        ["system", "algorithm"],
+        key=lambda names: names.map(places).fillna(len(places)),
+        kind="stable",
+        ignore_index=True,
+    )
 
 
-def formulas(observed: Sequence[str]) -> dict[str, str]:
-    """Return the symbols of observed variables by name, of the system that observes just these."""
-    systems = (s for s in REGISTRY.values() if [variable.name for variable in s.observed] == list(observed))
-    return {variable.name: variable.formula for system in systems for variable in system.observed}
+def thin(count: int, points: int = 160) -> np.ndarray:
+    """Return which of many points of a curve to draw: the first ones, the last one, and evenly in between."""
+    return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Words and numbers as text
 
 
 def axis_label(variable: Variable) -> str:
@@ -82,26 +83,6 @@ def axis_label(variable: Variable) -> str:
 def in_brackets(unit: str) -> str:
     """Return a unit in brackets, or nothing if there is none."""
     return f"({unit})" if unit else ""
-
-
-def present(frame: pd.DataFrame) -> list[str]:
-    """Return the algorithms of a frame, in the order every figure has them in."""
-    there = set(frame.algorithm.unique())
-    return [name for name in STYLES if name in there]
-
-
-def thin(count: int, points: int = 160) -> np.ndarray:
-    """Return which of many points of a curve to draw: the first ones, the last one, and evenly in between."""
-    return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Numbers as text
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Return parts of a sentence as one: "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "none"
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -126,21 +107,21 @@ def between(interval: Interval, digits: int = 1) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as text."""
-    if math.isnan(p):
-        return ""
-    if p < 1e-15:
-        return "p <\u00a010⁻¹⁵"  # not broken at the end of a line
-    if p >= 0.001:
-        return f"p = {p:.3f}"
-    mantissa, exponent = f"{p:.0e}".split("e")
-    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"p = {mantissa}\u00a0·\u00a010{power}"
+    """Return a p-value as text, which is not broken at the end of a line."""
+    text = small(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}" if text else ""
 
 
 def small(p: float) -> str:
     """Return a p-value in few characters."""
-    return p_value(p).removeprefix("p").removeprefix(" = ").strip()
+    if math.isnan(p):
+        return ""
+    if p < 1e-15:
+        return "<\u00a010⁻¹⁵"
+    if p >= 0.001:
+        return f"{p:.3f}"
+    mantissa, exponent = f"{p:.0e}".split("e")
+    return f"{mantissa}\u00a0·\u00a010" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -151,36 +132,31 @@ FONT = 11.5  # of all text
 
 PALETTE = {name: style.colour for name, style in STYLES.items()}
 
-SETTINGS = sns.axes_style("whitegrid") | {
-    "figure.facecolor": "white",
-    "figure.constrained_layout.use": True,
-    "font.size": FONT,
-    "axes.labelsize": FONT,
-    "axes.titlesize": FONT,
-    "xtick.labelsize": FONT,
-    "ytick.labelsize": FONT,
-    "legend.fontsize": FONT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": "#333333",
-    "grid.color": "#e3e3e3",
-    "grid.linewidth": 0.7,
-    "xtick.bottom": True,
-    "ytick.left": True,
-    "text.color": "#1a1a1a",
-    "axes.labelcolor": "#1a1a1a",
-    "xtick.color": "#1a1a1a",
-    "ytick.color": "#1a1a1a",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "savefig.bbox": "tight",
-    "savefig.pad_inches": 0.02,
-    "svg.hashsalt": "spaql",  # the same figure gives the same file
-    "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own, so the same on every machine
-}
+SIZES = ("font.size", "axes.labelsize", "axes.titlesize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+SETTINGS = (
+    sns.axes_style("whitegrid")
+    | dict.fromkeys(SIZES, FONT)
+    | dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), "#1a1a1a")
+    | {
+        "figure.facecolor": "white",
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": "#333333",
+        "grid.color": "#e3e3e3",
+        "grid.linewidth": 0.7,
+        "xtick.bottom": True,
+        "ytick.left": True,
+        "legend.frameon": False,
+        "lines.linewidth": 1.6,
+        "savefig.bbox": "tight",
+        "savefig.pad_inches": 0.02,
+        "svg.hashsalt": "spaql",  # the same figure gives the same file
+        "font.sans-serif": ["DejaVu Sans"],  # matplotlib's own, so the same on every machine
+    }
+)
 
 BAND = 0.18  # opacity of intervals
-FAINT = 0.16  # of single agents behind their mean
 
 
 def use_svg() -> None:
@@ -189,7 +165,7 @@ def use_svg() -> None:
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
-def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options: Any) -> tuple[Figure, np.ndarray]:
+def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options) -> tuple[Figure, np.ndarray]:
     """Return a figure in the book's theme and the array of its axes; `height` is a row's, in inches."""
     with plt.rc_context(SETTINGS):
         figure, axes = plt.subplots(rows, columns, figsize=(WIDTH, height * rows + 0.4), squeeze=False, **options)
@@ -197,18 +173,12 @@ def new_figure(rows: int = 1, columns: int = 1, height: float = 2.5, **options: 
     return figure, axes
 
 
-def paper_ends(values: ArrayLike) -> tuple[float, float]:
-    """Return the ends of the paper's interval, as seaborn asks for them."""
-    interval = paper_interval(np.asarray(values, float))
-    return float(interval.low), float(interval.high)
-
-
 def name_panel(axes: Axes, name: str, weight: str = "bold") -> None:
     """Write a panel's name above its upper left corner."""
     axes.set_title(name.replace("-", "−") if weight == "normal" else name, loc="left", fontsize=FONT, fontweight=weight)
 
 
-def label_column(column: np.ndarray, text: str) -> None:
+def label_column(column: Sequence[Axes], text: str) -> None:
     """Write one label beside all panels of a column, halfway down."""
     place, rest = divmod(len(column) - 1, 2)
     column[place].set_ylabel(text, y=-0.15 if rest else 0.5)

@@ -2,13 +2,10 @@
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from IPython.display import Markdown
-from numpy.typing import ArrayLike
 
 from spaql.paper.claims.load import paper_results
 from spaql.paper.engine.algorithms import LEARNERS
@@ -20,23 +17,26 @@ LINE = 115  # characters that a row of a table has room for if its cells do not 
 
 
 class Table:
-    """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal."""
+    """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal.
+
+    A `note` is a paragraph below it; `words` says that cells are sentences, not numbers; of a `filtered` one a reader
+    can choose rows (see filter.js).
+    """
 
     def __init__(
         self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False, filtered: bool = False
     ):
         self.frame, self.caption, self.name = frame, caption, name
-        self.note = note  # a paragraph below it
-        self.words = words  # cells are sentences, not numbers
-        self.filtered = filtered  # a reader can choose rows, see filter.js
+        self.note, self.words, self.filtered = note, words, filtered
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", self.frame.map(without_badges).to_html(index=False, border=0))
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        shown = self.frame.map(without_badges)
+        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", shown.to_html(index=False, border=0))
         return {
             "text/markdown": self.myst(),
             "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
             + f"<p>{self.note}</p>",
-            "text/plain": f"{self.caption}\n{self.frame.map(without_badges).to_string(index=False)}\n{self.note}",
+            "text/plain": f"{self.caption}\n{shown.to_string(index=False)}\n{self.note}",
         }
 
     def myst(self) -> str:
@@ -50,9 +50,9 @@ class Table:
             kind += " many"
         if columns >= 12:
             kind += " most"
-        frame = self.frame.map(plain)
         # What a reader can choose rows of has a file of its own, with all columns.
-        data = "" if self.filtered else csv_link(frame, self.name.removeprefix("tab-"), "This table (CSV)")
+        bare = self.frame.map(lambda cell: re.sub(r"\*\*|`", "", cell) if isinstance(cell, str) else cell)
+        data = "" if self.filtered else csv_link(bare, self.name.removeprefix("tab-"), "This table (CSV)")
         table = f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```"
         return "\n\n".join(filter(None, (table, self.note, data))) + "\n"
 
@@ -63,7 +63,7 @@ class Folded:
     def __init__(self, table: Table, line: str):
         self.table, self.line = table, line
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include=None, exclude=None):
         shown = self.table._repr_mimebundle_()
         return shown | {"text/markdown": f"`````{{dropdown}} {self.line}\n{shown['text/markdown']}\n`````\n"}
 
@@ -74,23 +74,18 @@ def csv_link(frame: pd.DataFrame, name: str, words: str) -> str:
     return f'<a class="data" download="{name}.csv" href="data:text/csv;base64,{held}">{words}</a>'
 
 
-def plain(cell: Any) -> Any:
-    """Return a cell without marks of Markdown and without badges."""
-    return without_badges(cell).replace("**", "").replace("`", "") if isinstance(cell, str) else cell
+def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
+    """Return a link to a frame as a CSV file: the data of this figure, or of something else."""
+    return Markdown(csv_link(frame, name, f"The data of this {of} (CSV)"))
 
 
 def badge(verdict: str, direction: str = "") -> str:
     """Return a verdict in the book's colour for it, with where it lies."""
     kind = verdict if verdict in ("holds", "differs", "new") else "open"
-    return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
+    return f'<span class="badge badge-{kind}">{verdict}</span>' + (f" ({direction})" if direction else "")
 
 
-def bracketed(word: str) -> str:
-    """Return a word in brackets after a space, or nothing if there is none."""
-    return f" ({word})" if word else ""
-
-
-def without_badges(cell: Any) -> Any:
+def without_badges(cell):
     """Return a cell with the plain words of its badges, for where there is no style sheet."""
     return re.sub(r"<span[^>]*>(.*?)</span>|<br>|</?small>", r"\1", cell) if isinstance(cell, str) else cell
 
@@ -101,11 +96,8 @@ def is_numeric(column: pd.Series) -> bool:
     "13 of 20" is one, and so is "about 100"; a list of numbers is none.
     """
     cells = [str(cell) for cell in column if str(cell).strip(" –") not in ("", "never", "none")]
-    numbers = [re.sub(r"^(?:about|batch) |(?<=\d) of (?=\d)", "", cell) for cell in cells]
-    return bool(cells) and all(
-        re.fullmatch(r"[-−+\d\s.,±\[\]%<·⁻⁰¹²³⁴⁵⁶⁷⁸⁹*∞()]+", cell) and ", " not in re.sub(r"\[[^\]]*\]", "", cell)
-        for cell in numbers
-    )
+    numbers = [re.sub(r"^(?:about|batch) |(?<=\d) of (?=\d)|\[[^\]]*\]", "", cell) for cell in cells]
+    return bool(cells) and not any(", " in number or any(map(str.isalpha, number)) for number in numbers)
 
 
 def unbroken(text: str) -> str:
@@ -113,22 +105,16 @@ def unbroken(text: str) -> str:
     return re.sub(r"(\[[^\s\[\]]+,) (?=[^\s\[\]]+\])|(?<=[\d\]]) (?=%)", lambda found: f"{found[1] or ''}\u00a0", text)
 
 
-def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
-    """Return a link to a frame as a CSV file: the data of this figure, or of something else."""
-    return Markdown(csv_link(frame, name, f"The data of this {of} (CSV)"))
-
-
 def curves_frame(histories: pd.DataFrame) -> pd.DataFrame:
     """Return the curves of histories at the iterations that figures draw."""
     last = histories.groupby("algorithm").iteration.transform("max")
     shown = {count: set(thin(int(count)) + 1) for count in last.unique()}
     kept = np.array([i in shown[count] for i, count in zip(histories.iteration, last, strict=True)])
-    return summarise(
-        histories[kept], ["algorithm", "iteration"], rewards=paper_interval, arms=paper_interval, steps=paper_interval
-    )
+    intervals = dict.fromkeys(("rewards", "arms", "steps"), paper_interval)
+    return summarise(histories[kept], ["algorithm", "iteration"], **intervals)
 
 
-def episodes_frame(played: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFrame:
+def episodes_frame(played: dict) -> pd.DataFrame:
     """Return episodes as one row per step: the state before it, the action and the reward."""
     parts = []
     for name, episode in played.items():
@@ -143,7 +129,7 @@ def episodes_frame(played: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFra
 FEWEST = 10  # agents of each group, from which on bold marks what is not significantly different from the best
 
 
-def tests_table(frame: pd.DataFrame, pairs: Iterable[tuple[str, str]], caption: str, name: str) -> Table:
+def tests_table(frame: pd.DataFrame, pairs, caption: str, name: str) -> Table:
     """Return Welch's test of pairs of algorithms, first minus second, by what is reported and on fresh episodes."""
     rows = []
     for first, second in pairs:
@@ -155,18 +141,17 @@ def tests_table(frame: pd.DataFrame, pairs: Iterable[tuple[str, str]], caption: 
             found = welch(one[column], other[column])
             row |= {head: between(Interval(found.difference, found.low, found.high)), f"p, {head}": small(found.p)}
         rows.append(row)
-    return Table(pd.DataFrame(rows, columns=["comparison", "agents", "reported", "p, reported", "fresh", "p, fresh"]),
-                 caption, name)  # fmt: skip
+    heads = ["comparison", "agents", "reported", "p, reported", "fresh", "p, fresh"]
+    return Table(pd.DataFrame(rows, columns=heads), caption, name)
 
 
-def best_of(groups: Mapping[str, ArrayLike]) -> set[str]:
+def best_of(groups: dict) -> set[str]:
     """Return the groups to be shown in bold: the highest mean, and what Welch's test at 5 % does not tell from it.
 
     This is the rule of the paper's Table 5.
     """
-    means = {name: float(np.mean(np.asarray(values, float))) for name, values in groups.items()}
-    best = max(means, key=lambda name: means[name])
-    if min(len(np.asarray(values)) for values in groups.values()) < FEWEST:
+    best = max(groups, key=lambda name: np.mean(groups[name]))
+    if min(map(len, groups.values())) < FEWEST:
         return set()  # so few agents tell hardly any two groups apart
     return {name for name, values in groups.items() if name == best or welch(groups[best], values).p >= 0.05}
 
@@ -176,39 +161,29 @@ def in_bold(text: str, bold: bool) -> str:
     return f"**{text}**" if bold else text
 
 
-def end_rows(frame: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame, dict[str, str]]]:
-    """Yield the agents of each system and algorithm, with their rewards and those on fresh episodes, the best bold."""
-    for system, here in frame.groupby("system", sort=False):
-        groups = {name: here[here.algorithm == name] for name in present(here)}
-        bold = {column: best_of({n: mine[column] for n, mine in groups.items()}) for column in ("rewards", "fresh")}
-        for name, mine in groups.items():
-            yield system, name, mine, {c: in_bold(spread(mine[c], 1), name in best) for c, best in bold.items()}
-
-
-def printed(system: str, algorithm: str, column: str, digits: int) -> str:
-    """Return a number of the paper's tables as text; nothing if they do not have it."""
-    theirs = paper_results().get(system, {}).get(algorithm, {})
-    return plus_minus(*theirs[column], digits) if column in theirs else ""
-
-
 def results_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
     """Return the rewards and arms at the end of training beside the paper's (its Tables 4 and 5).
 
     "Fresh" is what the paper does not report: the policy kept, on episodes that had no part in choosing it.  The best
     rewards are bold, as in the paper.
     """
-    rows = [
-        {
-            "algorithm": algorithm,
-            "reward": shown["rewards"],
-            "paper": printed(system, algorithm, "rewards", 1),
-            "fresh": shown["fresh"],
-            "arms": spread(mine.arms, 0) if algorithm in LEARNERS else "",
-            "paper's arms": printed(system, algorithm, "arms", 0),
-        }
-        for system, algorithm, mine, shown in end_rows(frame)
-    ]
+    rows = []
+    for system, here in frame.groupby("system", sort=False):
+        groups = {algorithm: here[here.algorithm == algorithm] for algorithm in present(here)}
+        bold = {column: best_of({a: mine[column] for a, mine in groups.items()}) for column in ("rewards", "fresh")}
+        for algorithm, mine in groups.items():
+            ours = {column: in_bold(spread(mine[column], 1), algorithm in best) for column, best in bold.items()}
+            paper = paper_results().get(system, {}).get(algorithm, {})
+            rows.append(
+                {
+                    "algorithm": algorithm,
+                    "reward": ours["rewards"],
+                    "paper": plus_minus(*paper["rewards"], 1) if "rewards" in paper else "",
+                    "fresh": ours["fresh"],
+                    "arms": spread(mine.arms, 0) if algorithm in LEARNERS else "",
+                    "paper's arms": plus_minus(*paper["arms"], 0) if "arms" in paper else "",
+                }
+            )
     table = pd.DataFrame(rows)
-    return Table(
-        table.drop(columns=[head for head in table if "paper" in head and not table[head].any()]), caption, name
-    )
+    empty = [head for head in ("paper", "paper's arms") if not table[head].any()]
+    return Table(table.drop(columns=empty), caption, name)
