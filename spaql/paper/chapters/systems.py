@@ -85,10 +85,10 @@ NETWORKS = ("SAC", "DQN", "PPO")
 def returns_at(agents, count):
     """Return what the policies of some agents earn after so many samples: on fresh episodes once they have ended."""
     found = []
-    for row in agents.to_dict("records"):
-        taken = np.cumsum(row["curve_steps"])
+    for steps, rewards, fresh in zip(agents.curve_steps, agents.curve_rewards, agents.fresh, strict=True):
+        taken = np.cumsum(steps)
         place = np.searchsorted(taken, count, side="right") - 1
-        found.append(row["fresh"] if count >= taken[-1] else row["curve_rewards"][place] if place >= 0 else np.nan)
+        found.append(fresh if count >= taken[-1] else rewards[place] if place >= 0 else np.nan)
     return pd.Series(found, agents.index, float)
 
 
