@@ -189,13 +189,13 @@ def test_all_combinations_of_several_discrete_actions():
 
 def test_the_policy_has_the_values():
     agent = TileQ("Pendulum-v1", seed=0, **TILES).learn(samples=2000)
-    policy, points = agent.policy, np.random.default_rng(0).uniform(-1, 1, (50, 3))
-    actions = np.empty((50, 1))
-    agent._act(None, points, True, actions)
-    values = policy.values(points)
-    assert np.array_equal(policy.actions[values.argmax(axis=1)], actions)
+    policy, angles = agent.policy, np.random.default_rng(0).uniform(-3, 3, 50)
+    observations = np.stack((np.cos(angles), np.sin(angles), angles), axis=1)
+    actions, values = agent.predict(observations)[0], policy.values(observations)
+    assert np.array_equal(policy.predict(observations)[0], actions)
+    assert np.array_equal(values.argmax(axis=1), actions[:, 0] > 0)
     agent.learn(samples=500)
-    assert np.array_equal(policy.values(points), values)
+    assert np.array_equal(policy.values(observations), values)
 
 
 def test_values_stay_within_what_rewards_allow():
