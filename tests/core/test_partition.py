@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spaql import partition, updates
 from spaql.compiling import cached_jit
-from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, new_partition, split, update
+from spaql.partition import ARMS, CELLS, NONE, SPLITS, best_ball, new_partition, split, update
 
 from .naive import NaivePartition
 
@@ -197,19 +197,6 @@ def test_invariants(space, seed, visits, random_ranks):
         assert best_ball(p.cells, p.axes, 0, x) == best
         # A very hot Boltzmann sample is some relevant ball.
         assert boltzmann_sample(p.balls, p.cells, p.axes, x, 1e9, True, rng) in relevant
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 2**32), st.integers(1, 150))
-def test_a_copy_is_independent(seed, visits):
-    rng = np.random.default_rng(seed)
-    p = grow(make(2), rng.uniform(-1, 1, (visits, 2)), False, rng)
-    twin = copy(p)
-    before = [array.copy() for array in twin[:-1]]
-    assert all(np.array_equal(a[: len(b)], b) for a, b in zip(p[:-1], before, strict=True))
-    grow(p, rng.uniform(-1, 1, (50, 2)), False, rng)
-    assert all(np.array_equal(a, b) for a, b in zip(twin[:-1], before, strict=True))
-    assert len(twin.balls) == twin.counts[BALLS]
 
 
 def test_roots_are_independent():
