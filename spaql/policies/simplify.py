@@ -85,7 +85,8 @@ def simplify(
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time the search may take.  One that ends before its time finds the same on every machine.
+        The time that the imitation and the search may take; the evaluation of what they found comes after it.  A search
+        that ends before its time finds the same on every machine.
     episodes, proposals
         Rollouts that decide on each step of the search, and changes tried at each size; 0 leaves imitations as they
         are.
@@ -104,11 +105,11 @@ def simplify(
     seconds, leaves = check_number("seconds", seconds, above=0.0), check_integer("leaves", leaves, at_least=2)
     fresh, episodes = check_integer("fresh", fresh, at_least=2), check_integer("episodes", episodes)
     proposals = check_integer("proposals", proposals, at_least=0)
-    streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
+    begun, streams = time.monotonic(), [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     imitated, _, seen, _ = zip(*imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon), strict=True)
     space, counts = imitated[0].variables.space, (episodes, fresh, fresh)
     starts, choosing, reporting = (first_states(env, space, streams[i], count) for i, count in enumerate(counts))
-    search = Search(env, horizon, streams[3], starts, turned(space, seen[-1]), seconds)
+    search = Search(env, horizon, streams[3], starts, turned(space, seen[-1]), begun, seconds)
     with progress(round(seconds), "simplify, at most", unit="s", shown=progress_bar) as search.bar:
         try:
             with deferred_interrupts() as search.check_interrupts:
@@ -144,10 +145,10 @@ class OutOfTime(Exception):
 class Search:
     """A search for small trees, with its first states and random stream, and what it has found."""
 
-    def __init__(self, env, horizon, rng, starts, seen, seconds):
+    def __init__(self, env, horizon, rng, starts, seen, begun, seconds):
         self.env, self.horizon, self.rng, self.starts = env, horizon, rng, starts
         self.seen, self.spread = seen, np.maximum(seen.std(axis=0), 1e-12)  # of what trees ask for
-        self.begun, self.seconds = time.monotonic(), seconds
+        self.begun, self.seconds = begun, seconds
         self.found: dict[int, tuple[float, Tree]] = {}  # the best of each size
         self.check_interrupts: Callable
         self.bar: Any

@@ -182,6 +182,17 @@ def test_all_combinations_of_several_discrete_actions():
         assert "out  action_1: 0 to 2" in export_c(tree)
 
 
+def test_the_policy_has_the_values():
+    agent = TileQ("Pendulum-v1", seed=0, **TILES).learn(samples=2000)
+    policy, angles = agent.policy, np.random.default_rng(0).uniform(-3, 3, 50)
+    observations = np.stack((np.cos(angles), np.sin(angles), angles), axis=1)
+    actions, values = agent.predict(observations)[0], policy.values(observations)
+    assert np.array_equal(policy.predict(observations)[0], actions)
+    assert np.array_equal(values.argmax(axis=1), actions[:, 0] > 0)
+    agent.learn(samples=500)
+    assert np.array_equal(policy.values(observations), values)
+
+
 def test_values_stay_within_what_rewards_allow():
     agent = TileQ("CartPole-v0", seed=0, alpha=1.0).learn(samples=20_000)
     assert np.abs(agent._best.values(agent._memory.x)).max() < 1e4  # without the bound they grow beyond all numbers

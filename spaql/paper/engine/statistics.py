@@ -147,17 +147,13 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     return float(stats.mannwhitneyu(first, second).statistic) / (len(first) * len(second))
 
 
-def spell(name: str, found: Interval) -> dict[str, float]:
-    """Return the columns of an interval: its name, and the name with the ends."""
-    return {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
-
-
 def summarise(frame: pd.DataFrame, by: list[str], **intervals) -> pd.DataFrame:
     """Return one row per group of agents: how many they are, and of each column an interval, by a function of it."""
     rows = []
     for key, cell in frame.groupby(by, sort=False):
         row = dict(zip(by, key, strict=True)) | {"agents": len(cell)}
         for column, interval in intervals.items():
-            row |= spell(column, interval(cell[column]))
+            found = interval(cell[column])
+            row |= {column: found.mean, f"{column}_low": found.low, f"{column}_high": found.high}
         rows.append(row)
     return pd.DataFrame(rows)

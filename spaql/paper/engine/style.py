@@ -77,12 +77,8 @@ def thin(count: int, points: int = 160) -> np.ndarray:
 
 def axis_label(variable: Variable) -> str:
     """Return what an axis says of a variable: its name, symbol and unit, "pole angle θ (rad)"."""
-    return " ".join(filter(None, (variable.words or variable.name, variable.symbol, in_brackets(variable.unit))))
-
-
-def in_brackets(unit: str) -> str:
-    """Return a unit in brackets, or nothing if there is none."""
-    return f"({unit})" if unit else ""
+    unit = f"({variable.unit})" if variable.unit else ""
+    return " ".join(filter(None, (variable.words or variable.name, variable.symbol, unit)))
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -82,7 +82,12 @@ def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
 def badge(verdict: str, direction: str = "") -> str:
     """Return a verdict in the book's colour for it, with where it lies."""
     kind = verdict if verdict in ("holds", "differs", "new") else "open"
-    return f'<span class="badge badge-{kind}">{verdict}</span>' + (f" ({direction})" if direction else "")
+    return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
+
+
+def bracketed(word: str) -> str:
+    """Return a word in brackets after a space, or nothing if there is none."""
+    return f" ({word})" if word else ""
 
 
 def without_badges(cell):
