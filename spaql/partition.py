@@ -335,8 +335,6 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
 # ---------------------------------------------------------------------------------------------------------------------
 # Partitions of files, whose indices compiled code would follow without looking
 
-MOST_VISITS = 2**53  # of a ball: beyond, numbers are not exact, and more than any learning gives
-
 
 def is_sound(p: Partition, roots: int, discrete: bool) -> bool:
     """Return whether indices are in range and without cycles, and numbers such as learning gives."""
@@ -375,7 +373,7 @@ def is_sound(p: Partition, roots: int, discrete: bool) -> bool:
         np.all(p.low < p.high) if discrete else np.all(p.low <= p.high),
         not discrete or (np.array_equal(p.low, np.floor(p.low)) and np.array_equal(p.high, np.floor(p.high))),
         np.isfinite(balls["q"]).all() and np.isfinite(balls["rank"]).all(),
-        np.all((balls["visits"] >= 0) & (balls["visits"] <= MOST_VISITS)),
+        np.all((balls["visits"] >= 0) & (balls["visits"] <= 2**53)),
         p.counts.tolist() == [count, room, whole.sum(), count - whole.sum()],
     )
     return all(sound)

@@ -319,11 +319,16 @@ class Replaying(Common, total=False):
     angles: Any
 
 
+# Their values if not given.
 OWN = {"alpha": 0.2, "epsilon": 0.1, "decay": 2000.0, "replays": 16, "steps": 50, "actions": 2, "angles": None}
 DEFAULTS = OWN | {"slopes": 1.0, "initial": 0.0, "discount": 0.995}
 COUNTS = {  # the least, and the most
-    **{"replays": (0, MOST), "steps": (1, MOST), "actions": (2, MOST_ACTIONS)},
-    **{"tilings": (1, 256), "bins": (1, 1000), "visits": (1, MOST)},
+    "replays": (0, MOST),
+    "steps": (1, MOST),
+    "actions": (2, MOST_ACTIONS),
+    "tilings": (1, 256),
+    "bins": (1, 1000),
+    "visits": (1, MOST),
 }
 
 

@@ -11,7 +11,6 @@ from spaql import SPAQLR, TileQ, files, replay
 from spaql.policies import export_c
 from spaql.spaqlr import cell_of
 from spaql.systems import make_env
-from spaql.tileq import PLAIN, Tiles, active, count_of
 from tests.conftest import same_sines
 from tests.core.naive_replay import Naive, NaiveCells, NaiveTiles
 
@@ -32,16 +31,6 @@ def same(agent, other):
     return np.array_equal(agent.history, other.history) and all(
         np.array_equal(a, b) for a, b in zip(*parts, strict=True) if isinstance(a, np.ndarray) and a.shape == b.shape
     )
-
-
-def test_an_angle_turns_round_and_what_is_outside_is_on_the_last_tile():
-    tiles, found = Tiles(4, 8, np.array([[0, -2]])), np.zeros((2, 4), np.int32)
-    active(tiles, np.array([-1.0]), found, 0)
-    active(tiles, np.array([1.0]), found, 1)
-    assert np.array_equal(found[0], found[1])
-    plain = Tiles(4, 8, np.array([[0, PLAIN]]))
-    active(plain, np.array([1.0]), found, 1)
-    assert found.max() < count_of(plain) == 4 * 9
 
 
 # ---------------------------------------------------------------------------------------------------------------------
