@@ -66,7 +66,7 @@ def train(world, start, p, learner, control, tau, rng):
     reset(world, state, start, x)
     for h in range(learner.limit):
         ball = choose(p.balls, p.cells, p.axes, learner, h, x, tau, rng)
-        draw_action(p.low, p.high, ball, world.space, rng, action)
+        draw_action(p.low, p.high, ball, world.space, False, rng, action)
         reward, over = step(world, state, action, y)
         if learn(p, learner, control, h, ball, x, y, reward, over == ENDED):
             first = p.counts[BALLS]
