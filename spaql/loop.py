@@ -11,7 +11,6 @@ import numpy as np
 from spaql.compiling import cached_jit, non_owning, python_or_jit
 from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
 from spaql.rules import AQL, RANDOM, SPAQL, Learner
-from spaql.systems import reset, room, step
 from spaql.updates import choose, learn_from
 
 
@@ -24,14 +23,14 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     cells, low, high, axes = non_owning(p.cells), non_owning(p.low), non_owning(p.high), p.axes
     state, x, action = non_owning(state), non_owning(x), non_owning(action)
     total = 0.0
-    reset(world, state, start, x)
+    world.reset(state, start, x)
     for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
         if central:
             central_action(low, high, ball, world.space, action)
         else:
             draw_action(low, high, ball, world.space, rng, action)
-        reward, over = step(world, state, action, x)
+        reward, over = world.step(state, action, x)
         total += reward
         if over:
             break
@@ -47,11 +46,11 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
     balls, low, high, cells = non_owning(p.balls), non_owning(p.low), non_owning(p.high), non_owning(p.cells)
     axes = p.axes
     state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
-    reset(world, state, start, x)
+    world.reset(state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
         draw_action(low, high, ball, world.space, rng, action)
-        reward, over = step(world, state, action, y)
+        reward, over = world.step(state, action, y)
         if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
             # Where there was no room for the new balls, the partition stands somewhere else now.
@@ -80,7 +79,7 @@ def advance(world, starts, N, run, rng):
     It may stop and go on between any two episodes: what it needs to know is in `status`.  Returns both partitions.
     """
     learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
-    state, x, y, action = room(world), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
+    state, x, y, action = world.room(), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
     for i in range(len(starts)):
         if status["episode"][0] == 0:
             tau = status["tau"][0]
@@ -99,7 +98,7 @@ def advance(world, starts, N, run, rng):
 @python_or_jit
 def rollouts(world, starts, p, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of a rollout from each row of `starts`."""
-    state, x, action = room(world), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    state, x, action = world.room(), np.empty(len(p.axes)), np.empty(p.low.shape[1])
     for i in range(len(starts)):
         rewards[i], steps[i] = rollout(world, state, starts[i], p, learner, central, rng, x, action)
 

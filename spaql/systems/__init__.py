@@ -35,9 +35,6 @@ from spaql.systems.worlds import (
     explain_interpreted,
     move,
     observe,
-    reset,
-    room,
-    step,
 )
 
 __all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "register"]
