@@ -11,7 +11,6 @@ import numpy as np
 from spaql import files
 from spaql.advice import BLIND, Advice
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 from spaql.learning import Learning, copy_of
 from spaql.loop import act
@@ -95,7 +94,7 @@ class Agent(Learning):
             explain_interpreted(self.env)
 
         self._trainee = self._best = self._representation()
-        self._history, self._status = records(0, HISTORY), records(1, STATUS)
+        self._history, self._status = np.zeros(0, HISTORY), np.zeros(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
         evaluates_first = self.algorithm in (SPAQL, SPAQL_TS)
         self._status["iteration"], self._status["episode"] = (-1, 1) if evaluates_first else (0, 0)

@@ -17,12 +17,11 @@ import logging
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload, register_jitable
@@ -40,41 +39,6 @@ INLINED = CALLED | {"forceinline": True}
 python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
 
 
-def records(count: int, dtype: np.dtype) -> np.ndarray:
-    """Return an array of empty records, in the form in which the kernels read their fields as attributes.
-
-    Machine code does so with any array; plain Python, with Numba switched off, needs a record array.
-    """
-    empty = np.zeros(count, dtype)
-    return empty.view(np.recarray) if numba.config.DISABLE_JIT else empty
-
-
-def lengthened(array: np.ndarray, more: int) -> np.ndarray:
-    """Return a copy of an array with room for more rows.
-
-    Machine code copies them one by one: NumPy's `concatenate` takes much longer to compile.
-    """
-    return np.concatenate((array, np.empty((more, *array.shape[1:]), array.dtype))).view(type(array))
-
-
-@overload(lengthened, jit_options=OPTIONS)
-def _overload_lengthened(array, more):
-    def records_copied(array, more):
-        longer = np.empty(len(array) + more, array.dtype)
-        for i in range(len(array)):
-            longer[i] = array[i]
-        return longer
-
-    def rows_copied(array, more):
-        longer = np.empty((len(array) + more, array.shape[1]), array.dtype)
-        for i in range(len(array)):
-            for j in range(array.shape[1]):
-                longer[i, j] = array[i, j]
-        return longer
-
-    return records_copied if array.ndim == 1 else rows_copied
-
-
 def non_owning(value: Any) -> Any:
     """Return a non-owning view of an array, or of those in a named tuple: the lender must keep them alive meanwhile.
 
@@ -87,11 +51,7 @@ def non_owning(value: Any) -> Any:
 @intrinsic
 def _view(typing_context: Any, value: Any) -> tuple[Any, Callable]:
     """Return the type of a non-owning view, and how to make it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _without_owner(context, builder, value, arguments[0])
-
-    return value(value), generate
+    return value(value), lambda context, builder, _, values: _without_owner(context, builder, value, values[0])
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -106,9 +66,7 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
-@overload(non_owning, jit_options=INLINED)
-def _non_owning(value):
-    return lambda value: _view(value)
+overload(non_owning, jit_options=INLINED)(lambda value: lambda value: _view(value))
 
 
 def cached_jit(function: Callable) -> Callable:
@@ -116,8 +74,6 @@ def cached_jit(function: Callable) -> Callable:
 
     Compiled code that calls it compiles it as a part of its own, without what only Python needs.
     """
-    if numba.config.DISABLE_JIT:
-        return function
     compiled = compile_when_called(function, private_folder("package"))
 
     @functools.wraps(function)
@@ -166,11 +122,6 @@ class Cache(FunctionCache):
         self._cache_path = str(folder)
         self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep machine code, unless the disk is full."""
-        with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Where machine code is kept.  Numba looks for changes only in the file of the function that it keeps, not in those of
@@ -198,8 +149,8 @@ def private_folder(name: str, module: str = "") -> Path | None:
     Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
     digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(module)).hexdigest()[:16]
-    for home in cache_homes():
-        folder = home / f"{name}-{digest}"
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
+    for folder in (home / f"{name}-{digest}" for home in (PACKAGE / "__pycache__", user_cache)):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()
@@ -208,12 +159,6 @@ def private_folder(name: str, module: str = "") -> Path | None:
                 return folder
     log.warning("there is no private folder to keep machine code in: every start compiles")
     return None
-
-
-def cache_homes() -> Iterator[Path]:
-    """Yield the package's own cache, and the user's."""
-    yield PACKAGE / "__pycache__"
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
 
 
 def reachable_sources(name: str) -> bytes:

@@ -7,6 +7,7 @@ and checks what compiled code relies on, so that a damaged or forged file neithe
 import json
 import os
 import secrets
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
 from spaql.checks import shown
-from spaql.compiling import records
 from spaql.interrupts import deferred_interrupts
 
 FORMAT, VERSION = "saved agent", 1
 LARGEST = 2**31  # bytes an archive may unpack to
+FINITE = sys.float_info.max
 SMALL, RATIO = 2**26, 100  # bytes that any may unpack to; a larger one at most to so many times its own size
 
 
@@ -76,13 +77,17 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     return header, arrays
 
 
-def check_array(arrays: dict[str, np.ndarray], name: str, dtype: Any, length: int | None = None) -> np.ndarray:
-    """Return an array of a file if it has the type and length it should have."""
+def check_array(
+    arrays: dict[str, np.ndarray], name: str, dtype: Any, shape: tuple, low: Any = -FINITE, high: Any = FINITE
+) -> np.ndarray:
+    """Return an array of a file if it has the type and the shape it should have, and numbers from `low` to `high`."""
     array, expected = arrays[name], repack_fields(np.dtype(dtype))
-    if array.dtype != expected or (length is not None and (array.ndim == 0 or len(array) != length)):
-        raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {expected}")
+    if array.dtype != expected or array.shape != shape:
+        raise ValueError(f"its array {name} is {array.dtype} of shape {array.shape}, expected {expected} of {shape}")
+    if expected.names is None and not np.all((array >= low) & (array <= high)):
+        raise ValueError(f"its array {name} holds what no learning gives")
     # Archives forget how records are aligned and spaced; compiled code takes arrays of another layout as another type.
-    found = np.empty(array.shape, dtype) if np.dtype(dtype).names is None else records(len(array), dtype)
+    found = np.empty(shape, dtype)
     found[...] = array
     return found
 

@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from spaql.advice import Advice
 from spaql.checks import check_integer, check_number, check_seed
-from spaql.compiling import records
 from spaql.files import check_array
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
@@ -186,7 +185,7 @@ class Learning:
 
     def _learn(self, number: int, N: int, callbacks: list[Callback], check_interrupts: Callable, bar: tqdm) -> None:
         """Train for at most so many iterations or samples, with a look at the keyboard now and then."""
-        first, history = self._done, records(self._done + number, HISTORY)
+        first, history = self._done, np.zeros(self._done + number, HISTORY)
         history[:first], self._history = self._history[:first], history
         # Episodes of about CHUNK seconds; of an interpreted world, which looks at the keyboard itself, an iteration.
         chunk = max(1, FIRST_CHUNK // self._learner.limit) if self.compiled else N + 1
@@ -382,12 +381,12 @@ class Learning:
                              f"({', '.join(sorted(different)[:3])}): train the agent again")  # fmt: skip
         trainee = self._trainee.restored(arrays, "trainee")
         best = self._best.restored(arrays, "best") if self._keeps_best else trainee
-        status, history = check_array(arrays, "status", STATUS, 1), check_array(arrays, "history", HISTORY)
+        status = check_array(arrays, "status", STATUS, (1,))
         row = status[0]
+        history = check_array(arrays, "history", HISTORY, (max(0, int(row["iteration"])),))
         begins = self._keeps_best and row["iteration"] == -1 and row["episode"] == 1
         sound = (
             begins or (row["iteration"] >= 0 and row["episode"] == 0),
-            history.ndim == 1 and len(history) == max(0, row["iteration"]),
             np.isfinite([row["total"], row["best"], row["u"]]).all() and row["u"] > 0,
             row["tau"] >= 0,  # infinite, too: then every ball is as likely as the others
             np.isfinite(history["rewards"]).all() and np.isfinite(history["evaluations"]).all(),

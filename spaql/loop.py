@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compiling import cached_jit, non_owning, python_or_jit
-from spaql.partition import ARMS, SPLITS, Partition, best_ball, central_action, copy, draw_action, split
+from spaql.partition import ARMS, SPLITS, Partition, best_ball, copy, draw_action, split
 from spaql.rules import AQL, RANDOM, SPAQL, Learner
 from spaql.updates import choose, learn_from
 
@@ -20,16 +20,13 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
 
     Its actions are drawn within the best ball, as in the paper, or `central` in it.
     """
-    cells, low, high, axes = non_owning(p.cells), non_owning(p.low), non_owning(p.high), p.axes
+    _, low, high, cells, _, axes = non_owning(p)
     state, x, action = non_owning(state), non_owning(x), non_owning(action)
     total = 0.0
     world.reset(state, start, x)
     for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
-        if central:
-            central_action(low, high, ball, world.space, action)
-        else:
-            draw_action(low, high, ball, world.space, rng, action)
+        draw_action(low, high, ball, world.space, central, rng, action)
         reward, over = world.step(state, action, x)
         total += reward
         if over:
@@ -43,18 +40,17 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
 
     `x`, `y` and `action` are room for an observation, the next one and an action, in the standard space.
     """
-    balls, low, high, cells = non_owning(p.balls), non_owning(p.low), non_owning(p.high), non_owning(p.cells)
-    axes = p.axes
+    balls, low, high, cells, _, axes = non_owning(p)
     state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
     world.reset(state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
-        draw_action(low, high, ball, world.space, rng, action)
+        draw_action(low, high, ball, world.space, False, rng, action)
         reward, over = world.step(state, action, y)
         if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
             # Where there was no room for the new balls, the partition stands somewhere else now.
-            balls, low, high, cells = non_owning(p.balls), non_owning(p.low), non_owning(p.high), non_owning(p.cells)
+            balls, low, high, cells, _, axes = non_owning(p)
         for i in range(len(axes)):
             x[i] = y[i]
         if over:
@@ -159,7 +155,4 @@ def act(p, roots, points, space, central, rng, actions):
     """Write the greedy policy's action at each of many points of the standard space."""
     for i in range(len(points)):
         ball = best_ball(p.cells, p.axes, roots[i], points[i])
-        if central:
-            central_action(p.low, p.high, ball, space, actions[i])
-        else:
-            draw_action(p.low, p.high, ball, space, rng, actions[i])
+        draw_action(p.low, p.high, ball, space, central, rng, actions[i])

@@ -17,6 +17,9 @@ RANGES: dict[str, dict[str, float]] = {
     "u": {"at_least": 1.0},
     "d": {"above": 0.0},
     "lam": {"above": 0.0},
+    "alpha": {"above": 0.0, "at_most": 1.0},
+    "epsilon": {"at_least": 0.0, "at_most": 1.0},
+    "decay": {"above": 0.0},
 }
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.compiling import cached_jit, lengthened, python_or_jit, records
+from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
 
 # No ball, or no cell.  Loops ask for `> NONE`, not for `!= NONE`: so the compiler knows that what follows is not a
@@ -50,6 +50,8 @@ CELL = np.dtype(
     },
     align=True,
 )
+# Plain Python, too, reads the fields of an `np.record` as attributes.
+BALL, CELL = np.dtype((np.record, BALL)), np.dtype((np.record, CELL))
 BITS = 31  # states are located with this many binary digits after the point: the greatest depth
 
 
@@ -71,25 +73,31 @@ class Partition(NamedTuple):
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
-        kept = copy(self)._asdict()
-        return {f"{name}_{field}": np.asarray(kept[field]) for field in STORED}
+        return {f"{name}_{field}": array for field, array in copy(self)._asdict().items() if field != "axes"}
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "Partition":
         """Return the partition of a file, checked, in the place of the one that an agent begins with."""
-        found = {field: check_array(arrays, f"{name}_{field}", getattr(self, field).dtype) for field in STORED}
-        p = Partition(**found, axes=self.axes)
-        if not is_sound(p, self):
+        balls, cells = (arrays[f"{name}_{field}"].size for field in ("balls", "cells"))
+        actions = (balls, self.low.shape[1]), self.low.min(), self.high.max()
+        checked = {
+            "balls": check_array(arrays, f"{name}_balls", BALL, (balls,)),
+            "low": check_array(arrays, f"{name}_low", float, *actions),
+            "high": check_array(arrays, f"{name}_high", float, *actions),
+            "cells": check_array(arrays, f"{name}_cells", CELL, (cells,)),
+            "counts": check_array(arrays, f"{name}_counts", np.int64, self.counts.shape),
+        }
+        p = Partition(**checked, axes=self.axes)
+        if not is_sound(p, len(self.cells), discrete=self.low[0, 0] == 0.0):  # an interval begins at -1
             raise ValueError(f"its {name} partition does not hold together, or belongs to another environment")
         return p
 
 
-STORED = Partition._fields[:-1]  # in files; the axes are the environment's
 BALLS, CELLS, ARMS, SPLITS = range(4)  # places in `counts`
 
 
 def new_partition(roots: int, dimensions: int, low: ArrayLike, high: ArrayLike, q: float) -> Partition:
     """Return a forest of `roots` trees of one ball each, with actions between `low` and `high` and the estimate `q`."""
-    balls, cells = records(roots, BALL), records(roots, CELL)
+    balls, cells = np.zeros(roots, BALL), np.zeros(roots, CELL)
     every = np.arange(roots)
     balls["q"], balls["cell"], balls["next"] = q, every, NONE
     cells["children"] = cells["parent"] = NONE
@@ -102,14 +110,8 @@ def new_partition(roots: int, dimensions: int, low: ArrayLike, high: ArrayLike, 
 def copy(p):
     """Return a copy that shares nothing with the original, without its spare room."""
     balls, cells = p.counts[BALLS], p.counts[CELLS]
-    return Partition(
-        p.balls[:balls].copy(),
-        p.low[:balls].copy(),
-        p.high[:balls].copy(),
-        p.cells[:cells].copy(),
-        p.counts.copy(),
-        p.axes,
-    )
+    low, high = p.low[:balls].copy(), p.high[:balls].copy()
+    return Partition(p.balls[:balls].copy(), low, high, p.cells[:cells].copy(), p.counts.copy(), p.axes)
 
 
 @python_or_jit
@@ -148,25 +150,15 @@ def best_ball(cells, axes, root, x):
 
 
 @python_or_jit
-def draw_action(lows, highs, ball, space, rng, action):
-    """Draw an action uniformly within a ball."""
+def draw_action(lows, highs, ball, space, central, rng, action):
+    """Draw an action uniformly within a ball, or take the `central` one."""
     row = np.uintp(ball)
     for i in range(len(space.action_half)):
-        low, high = lows[row, i], highs[row, i]
-        if space.actions == 0:
-            action[i] = low + (high - low) * rng.random()
-        elif high - low > 1.0:
-            action[i] = math.floor(low + (high - low) * rng.random())
-        else:
+        low, width = lows[row, i], highs[row, i] - lows[row, i]
+        if space.actions > 0 and width == 1.0:
             action[i] = low
-
-
-@python_or_jit
-def central_action(lows, highs, ball, space, action):
-    """The action in the middle of a ball."""
-    row = np.uintp(ball)
-    for i in range(len(space.action_half)):
-        action[i] = (lows[row, i] + highs[row, i]) / 2
+            continue
+        action[i] = low + width * (0.5 if central else rng.random())
         if space.actions > 0:
             action[i] = math.floor(action[i])
 
@@ -189,24 +181,18 @@ def winner(balls, ball, other):
 
 
 @python_or_jit
-def project(balls, cells, halves, cell, changed):
+def project(balls, cells, halves, top, changed):
     """Find the best ball of a cell again, on which the ball `changed` hangs or hung, and of the cells below it."""
     own = NONE
-    ball = cells[cell].first
+    ball = cells[top].first
     while ball > NONE:
         own = winner(balls, own, ball)
         ball = balls[ball].next
-    cells[cell].own = own
-    parent = cells[cell].parent
-    cells[cell].best = own if parent == NONE else winner(balls, cells[parent].best, own)
-    project_below(balls, cells, halves, cell, changed)
-
-
-@python_or_jit
-def project_below(balls, cells, halves, top, changed):
-    """Find the best balls of the cells below the cell `top` again, where the ball `changed` can make a difference."""
+    cells[top].own = own
+    parent = cells[top].parent
+    cells[top].best = own if parent == NONE else winner(balls, cells[parent].best, own)
     cell = cells[top].children
-    while cell > NONE:
+    while cell > NONE:  # only where the ball `changed` can make a difference
         best = winner(balls, cells[cells[cell].parent].best, cells[cell].own)
         deeper = best != cells[cell].best or best == changed
         cells[cell].best = best
@@ -279,14 +265,18 @@ def make_room(p, balls, cells):
     if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
         return p
     more, more_cells = max(len(p.balls), balls), max(len(p.cells), cells)
-    return Partition(
-        lengthened(p.balls, more),
-        lengthened(p.low, more),
-        lengthened(p.high, more),
-        lengthened(p.cells, more_cells),
-        p.counts,
-        p.axes,
-    )
+    low, high = lengthened(p.low, more), lengthened(p.high, more)
+    return Partition(lengthened(p.balls, more), low, high, lengthened(p.cells, more_cells), p.counts, p.axes)
+
+
+@python_or_jit
+def lengthened(array, more):
+    """Return a copy with more rows, made number by number: assignments of whole rows take long to compile."""
+    longer = np.empty((len(array) + more, *array.shape[1:]), array.dtype)
+    old, new = array.ravel(), longer.ravel()
+    for i in range(len(old)):
+        new[i] = old[i]
+    return longer
 
 
 @python_or_jit
@@ -345,62 +335,45 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
 # ---------------------------------------------------------------------------------------------------------------------
 # Partitions of files, whose indices compiled code would follow without looking
 
-MOST_VISITS = 2**53  # of a ball: beyond, numbers are not exact, and more than any learning gives
 
-
-def is_sound(p: Partition, like: Partition) -> bool:
-    """Return whether indices are in range, without cycles, and numbers are finite and such as learning gives.
-
-    `like` is the partition that the agent began with.
-    """
-    balls, cells, roots, halves = p.balls, p.cells, len(like.cells), 2 ** len(p.axes)
+def is_sound(p: Partition, roots: int, discrete: bool) -> bool:
+    """Return whether indices are in range and without cycles, and numbers such as learning gives."""
+    balls, cells, halves = p.balls, p.cells, 2 ** len(p.axes)
     count, room = len(balls), len(cells)
-    if p.low.shape != p.high.shape or p.low.shape != (count, like.low.shape[1]) or p.counts.shape != like.counts.shape:
-        return False
-    ball, cell = np.arange(count), np.arange(room)
     inner, heads, linked = (np.flatnonzero(each != NONE) for each in (cells["children"], cells["first"], balls["next"]))
     # The halves of each inner cell stand in a row, after itself.
-    below = cells["children"][inner].astype(np.int64)[:, None] + np.arange(halves)
+    above = np.repeat(inner, halves)
+    below = np.repeat(cells["children"][inner], halves) + np.tile(np.arange(halves), len(inner))
     in_range = (
-        np.array_equal(np.sort(below.ravel()), cell[roots:]) and np.all(cells["children"][inner] > inner),
+        room >= roots and np.array_equal(np.sort(below), np.arange(roots, room)) and np.all(below > above),
         *(np.all((cells[name] >= NONE) & (cells[name] < count)) for name in ("first", "own", "best")),
-        np.all((cells["parent"] >= NONE) & (cells["parent"] < room)),
-        np.all((balls["next"] >= NONE) & (balls["next"] < ball)),  # each leads to an older one: no cycles
+        np.all((balls["next"] >= NONE) & (balls["next"] < np.arange(count))),  # an older one: no cycles
         np.all((balls["cell"] >= 0) & (balls["cell"] < room)),
     )
     if not all(in_range):
         return False
-    chains = (
-        balls["cell"][balls["next"][linked]] == balls["cell"][linked],
-        balls["cell"][cells["first"][heads]] == heads,
-    )
-    if not all(map(np.all, chains)):
-        return False
-    above = np.broadcast_to(inner[:, None], below.shape)
+    parent, depth = np.full(room, NONE), np.zeros(room, int)
+    parent[below], depth[below] = above, cells["depth"][above] + 1
     whole = np.zeros(count, bool)  # balls that were not split
     following = cells["first"][heads]
     while following.size:
         whole[following] = True
         following = balls["next"][following]
         following = following[following != NONE]
-    inherited = np.flatnonzero(cells["best"] != cells["own"])
-    upper = cells["parent"][inherited]
-    discrete = like.low[0, 0] == 0.0  # a list of actions begins at 0, an interval at -1
-    low, high = (np.floor(p.low), np.floor(p.high)) if discrete else (p.low, p.high)
-    counted = {BALLS: count, CELLS: room, ARMS: whole.sum(), SPLITS: count - whole.sum()}
+    own, inherited = cells["own"][heads], np.flatnonzero(cells["best"] != cells["own"])
     sound = (
-        np.all(cells["parent"][below] == above) and np.all(cells["parent"][:roots] == NONE),
-        np.all(cells["depth"][below] == cells["depth"][above] + 1) and not np.any(cells["depth"][:roots]),
-        cells["depth"].max() <= BITS,
+        np.array_equal(cells["parent"], parent) and np.array_equal(cells["depth"], depth) and depth.max() <= BITS,
+        np.all(balls["cell"][balls["next"][linked]] == balls["cell"][linked]),
+        np.all(balls["cell"][cells["first"][heads]] == heads),
         # The best ball is a whole one of this cell, or of one above it.
         np.array_equal(cells["own"] != NONE, cells["first"] != NONE),
-        np.all(whole[cells["own"][heads]] & (balls["cell"][cells["own"][heads]] == heads)),
-        np.all((upper != NONE) & (cells["best"][inherited] == cells["best"][upper])),
+        np.all(whole[own] & (balls["cell"][own] == heads)),
+        np.all((parent[inherited] != NONE) & (cells["best"][inherited] == cells["best"][parent[inherited]])),
         np.all(cells["best"][cells["children"] == NONE] != NONE),
-        np.all((low == p.low) & (high == p.high) & (low >= like.low.min()) & (high <= like.high.max())),
-        np.all(low < high if discrete else low <= high),
+        np.all(p.low < p.high) if discrete else np.all(p.low <= p.high),
+        not discrete or (np.array_equal(p.low, np.floor(p.low)) and np.array_equal(p.high, np.floor(p.high))),
         np.isfinite(balls["q"]).all() and np.isfinite(balls["rank"]).all(),
-        np.all((balls["visits"] >= 0) & (balls["visits"] <= MOST_VISITS)),
-        all(p.counts[which] == number for which, number in counted.items()),
+        np.all((balls["visits"] >= 0) & (balls["visits"] <= 2**53)),
+        p.counts.tolist() == [count, room, whole.sum(), count - whole.sum()],
     )
     return all(sound)

@@ -29,7 +29,7 @@ from numba.core import types
 from numba.extending import overload_method
 
 from spaql.agent import MOST_ACTIONS, Agent
-from spaql.checks import check_integer, check_number
+from spaql.checks import MOST, check_integer
 from spaql.compiling import INLINED, cached_jit, non_owning, python_or_jit
 from spaql.files import check_array
 from spaql.loop import end_iteration
@@ -38,25 +38,18 @@ from spaql.spaces import pairs_of
 from spaql.systems import ENDED
 
 MEMORY = 100_000  # transitions
-KEPT = ("x", "y", "action", "reward", "end")  # what a file needs of a transition
-ROOM = 1024  # transitions there is room for from the start
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
 FOREVER = -1  # a number of samples that is never reached
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What the loop asks of a representation.  `states` and `codes` have a row for each state: the state itself, and numbers
-# by which the representation finds it again faster; `row` says which one is meant.
+# What the loop asks of a representation; `TileWeights` says what for.  `states` and `codes` have a row for each state:
+# the state itself, and numbers by which the representation finds it again faster; `row` says which one is meant.
 
 METHODS = {
-    # Write the numbers of a state that is new.
     "place": lambda self, states, codes, row: self.instance_class.place,
-    # Return the place of the best action, the first of equals, and its Q.
     "greedy": lambda self, states, codes, row: self.instance_class.greedy,
-    # Refine the representation, if it does, where a state has been visited.
     "visit": lambda self, states, codes, row: self.instance_class.visit,
-    # Move the estimate of an action towards a target.
     "learn": lambda self, states, codes, row, action, target: self.instance_class.learn,
-    # Return the number of estimates.
     "arms": lambda self: self.instance_class.arms,
 }
 for name, method in METHODS.items():
@@ -82,56 +75,44 @@ class Memory(NamedTuple):
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
         kept = min(int(self.taken[0]), len(self.reward))
-        arrays = {f"memory_{name}": getattr(self, name)[:kept] for name in KEPT}
-        return arrays | {"memory_taken": self.taken, "memory_extremes": self.extremes}
+        rows = {f"memory_{name}": getattr(self, name)[:kept] for name in ("x", "y", "action", "reward", "end")}
+        return rows | {"memory_taken": self.taken, "memory_extremes": self.extremes}
 
-    def restored(self, arrays: dict[str, np.ndarray], size: int, actions: int) -> "Memory":
-        """Return this empty memory filled with what a file has kept, checked.
-
-        It may hold `size` transitions; there are so many `actions` to choose from.
-        """
-        taken = int(check_array(arrays, "memory_taken", np.int64, 1)[0])
-        kept = min(taken, size)
-        memory = with_room(self, kept, size)
-        for name in KEPT:
+    def restored(self, arrays: dict[str, np.ndarray], actions: int) -> "Memory":
+        """Return this empty memory filled with what a file has kept, checked; there are so many `actions`."""
+        self.taken[:] = check_array(arrays, "memory_taken", np.int64, (1,), low=0)
+        self.extremes[:] = check_array(arrays, "memory_extremes", float, (2,))
+        kept = min(int(self.taken[0]), MEMORY)
+        memory, within = with_room(self, kept), (-1.0, 1.0)
+        bounds: dict[str, Any] = {"x": within, "y": within, "action": (0, actions - 1), "end": (0, TERMINAL)}
+        for name, limits in (bounds | {"reward": self.extremes}).items():
             into = getattr(memory, name)
-            read = check_array(arrays, f"memory_{name}", into.dtype, kept)
-            if read.shape[1:] != into.shape[1:] or not np.all(np.isfinite(read)):
-                raise ValueError(f"its memory has a wrong {name}")
-            into[:kept] = read
-        extremes = check_array(arrays, "memory_extremes", float, 2)
-        sound = (
-            np.isfinite(extremes).all(),
-            np.all((memory.reward >= extremes[0]) & (memory.reward <= extremes[1])),
-            np.all(np.abs(memory.x) <= 1.0) and np.all(np.abs(memory.y) <= 1.0),
-            np.all((memory.action >= 0) & (memory.action < actions)),
-            np.all((memory.end >= GOES_ON) & (memory.end <= TERMINAL)),
-        )
-        if taken < 0 or not all(sound):
-            raise ValueError("its memory holds what no learning gives")
-        memory.taken[0], memory.extremes[:] = taken, extremes
+            into[:kept] = check_array(arrays, f"memory_{name}", into.dtype, (kept, *into.shape[1:]), *limits)
         return memory
 
 
-def new_memory(size: int, dimensions: int, width: int) -> Memory:
-    """Return an empty memory with room for so many transitions, whose states have `width` numbers of their own."""
-    states, codes = np.zeros((2, size, dimensions)), np.zeros((2, size, width), np.int32)
-    numbers = np.zeros(size, np.int32), np.zeros(size), np.zeros(size, np.int8)
-    return Memory(states[0], states[1], *numbers, codes[0], codes[1], np.zeros(1, np.int64), np.zeros(2))
+def new_memory(dimensions: int, width: int) -> Memory:
+    """Return an empty memory, without room; the representation has `width` numbers of its own for a state."""
+    states, codes = np.empty((0, dimensions)), np.empty((0, width), np.int32)
+    numbers = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int8)
+    return Memory(states, states, *numbers, codes, codes, taken=np.zeros(1, np.int64), extremes=np.zeros(2))
 
 
-def with_room(memory: Memory, wanted: int, size: int) -> Memory:
-    """Return a memory with room for at least so many transitions, or for `size`, after which it forgets the oldest.
+def with_room(memory: Memory, wanted: int) -> Memory:
+    """Return a memory with room for at least so many transitions, or for all that it may hold.
 
     A memory that is not as large as it may become has not forgotten anything yet, so what it holds stays in its place.
     """
     held = len(memory.reward)
-    if held >= min(wanted, size):
+    if held >= min(wanted, MEMORY):
         return memory
-    larger = new_memory(min(max(wanted, 2 * held), size), memory.x.shape[1], memory.codes_x.shape[1])
-    for new, old in zip(larger, memory, strict=True):
-        new[: len(old)] = old
-    return larger
+    more = min(max(wanted, 2 * held), MEMORY) - held
+    return memory._replace(**{name: lengthened(getattr(memory, name), more) for name in Memory._fields[:-2]})
+
+
+def lengthened(array: np.ndarray, rows: int) -> np.ndarray:
+    """Return a copy of an array, with so many more rows, of zeros."""
+    return np.pad(array, ((0, rows), *[(0, 0)] * (array.ndim - 1)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -141,7 +122,7 @@ def with_room(memory: Memory, wanted: int, size: int) -> Memory:
 class Replay(NamedTuple):
     """The parameters that both share, in the form compiled code takes."""
 
-    gamma: float  # γ, the discount
+    discount: float  # γ
     epsilon: float  # ε, the least share of random actions
     decay: float  # after how many samples the share of random actions has fallen to 1/e of its first value, 1
     replays: int  # transitions of the memory to learn from after each step, besides its own
@@ -205,18 +186,18 @@ def learn(what, memory, how, rng):
     lowest, highest = how.reach * memory.extremes[0], how.reach * memory.extremes[1]
     for n in range(how.replays + 1):
         at = newest if n == 0 else int(rng.random() * kept)
-        last, target, discount = at, memory.reward[at], how.gamma
+        last, target, power = at, memory.reward[at], how.discount
         best, q = what.greedy(memory.y, memory.codes_y, last)
         for _ in range(1, how.steps):
             following = last + 1 if last + 1 < size else 0
             if last == newest or memory.end[last] != GOES_ON or memory.action[following] != best:
                 break
             last = following
-            target += discount * memory.reward[last]
-            discount *= how.gamma
+            target += power * memory.reward[last]
+            power *= how.discount
             best, q = what.greedy(memory.y, memory.codes_y, last)
         if memory.end[last] != TERMINAL:
-            target += discount * min(highest, max(lowest, q))
+            target += power * min(highest, max(lowest, q))
         what.learn(memory.x, memory.codes_x, at, memory.action[at], target)
 
 
@@ -315,9 +296,9 @@ def act(what, points, actions):
 
 
 @cached_jit
-def place_all(what, memory, kept):
+def place_all(what, memory):
     """Write the numbers of all states in the memory, after it has been read from a file."""
-    for i in range(kept):
+    for i in range(min(memory.taken[0], len(memory.reward))):
         what.place(memory.x, memory.codes_x, i)
         what.place(memory.y, memory.codes_y, i)
 
@@ -326,39 +307,55 @@ def place_all(what, memory, kept):
 # The agent
 
 
+class Replaying(Common, total=False):
+    """The parameters that both have; `TileQ` says what they mean."""
+
+    alpha: float
+    epsilon: float
+    decay: float
+    replays: int
+    steps: int
+    actions: int
+    angles: Any
+
+
+# Their values if not given.
+OWN = {"alpha": 0.2, "epsilon": 0.1, "decay": 2000.0, "replays": 16, "steps": 50, "actions": 2, "angles": None}
+DEFAULTS = OWN | {"slopes": 1.0, "initial": 0.0, "discount": 0.995}
+COUNTS = {  # the least, and the most
+    "replays": (0, MOST),
+    "steps": (1, MOST),
+    "actions": (2, MOST_ACTIONS),
+    "tilings": (1, 256),
+    "bins": (1, 1000),
+    "visits": (1, MOST),
+}
+
+
 class ReplayAgent(Agent):
     """What TileQ and SPAQL-R share as agents."""
 
-    _shared = Common
+    _shared = Replaying
     _replays = True
-    _memory_size = MEMORY
     _memory: Memory
     _rollouts = staticmethod(follow_all)
 
     def __init__(self, env: str | gym.Env, own: dict[str, Any], **shared: Any):
         if "rules" in shared:
-            raise TypeError(no_parameter(type(self), Common, "rules", shared["rules"]))
-        defaults = {"slopes": 1.0, "initial": 0.0, "discount": 0.995}
-        super().__init__(env, own, **defaults | {name: value for name, value in shared.items() if value is not None})
-        given, gamma = self.parameters, self.parameters["discount"]
+            raise TypeError(no_parameter(type(self), Replaying, "rules", shared["rules"]))
+        given = DEFAULTS | {name: value for name, value in shared.items() if value is not None}
+        super().__init__(env, own | {name: given.pop(name) for name in OWN}, **given)
+        chosen, gamma = self.parameters, self.parameters["discount"]
         self._how = Replay(
-            gamma=gamma,
-            reach=1.0 / (1.0 - gamma) if gamma < 1.0 else float(given["horizon"]),
+            **{name: chosen[name] for name in Replay._fields if name in chosen},
+            reach=1.0 / (1.0 - gamma) if gamma < 1.0 else float(chosen["horizon"]),
             limit=self._learner.limit,
-            **{name: given[name] for name in ("epsilon", "decay", "replays", "steps")},
         )
-        self._memory = new_memory(min(ROOM, self._memory_size), len(self._space.centre), self._best.width)
+        self._memory = new_memory(len(self._space.centre), self._best.width)
 
     def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
-        return own | {
-            "alpha": check_number("alpha", own["alpha"], above=0.0, at_most=1.0),
-            "epsilon": check_number("epsilon", own["epsilon"], at_least=0.0, at_most=1.0),
-            "decay": check_number("decay", own["decay"], above=0.0),
-            "replays": check_integer("replays", own["replays"], at_least=0),
-            "steps": check_integer("steps", own["steps"]),
-            "actions": check_integer("actions", own["actions"], at_least=2, at_most=MOST_ACTIONS),
-            "angles": pairs_of(self._space),
-        }
+        counts = {name: check_integer(name, own[name], *limits) for name, limits in COUNTS.items() if name in own}
+        return own | super()._check_own(own) | counts | {"angles": pairs_of(self._space)}
 
     def _choices(self) -> np.ndarray:
         """Return the actions to choose from, in the standard space, one row per action."""
@@ -369,14 +366,13 @@ class ReplayAgent(Agent):
         counts = box.nvec.ravel().tolist() if several else [self.parameters["actions"]] * len(self._space.action_half)
         if (number := math.prod(counts)) > MOST_ACTIONS:
             raise ValueError(
-                f"{' × '.join(map(str, counts))} values make {number:,} actions; expected at most {MOST_ACTIONS:,}: "
-                "give fewer `actions` of a Box, or an environment with fewer"
+                f"{number:,} combinations of actions; expected at most {MOST_ACTIONS:,}: give fewer `actions`"
             )
         return np.array(list(itertools.product(*(np.linspace(-1.0, 1.0, count) for count in counts))))
 
     def _advance(self, starts: Any, N: int) -> None:
         steps = len(starts) * self._learner.limit
-        self._memory = with_room(self._memory, int(self._memory.taken[0]) + steps, self._memory_size)
+        self._memory = with_room(self._memory, int(self._memory.taken[0]) + steps)
         self._trainee = self._best = self._best.with_room(steps)
         stop = self._goal if self._by_samples else FOREVER
         run = Run(self._best, self._memory, self._how, stop, self._status, self._history)
@@ -395,5 +391,5 @@ class ReplayAgent(Agent):
 
     def _restore(self, streams: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         super()._restore(streams, arrays)
-        self._memory = self._memory.restored(arrays, self._memory_size, len(self._best.actions))
-        place_all(self._best, self._memory, min(int(self._memory.taken[0]), len(self._memory.reward)))
+        self._memory = self._memory.restored(arrays, len(self._best.actions))
+        place_all(self._best, self._memory)

@@ -117,3 +117,6 @@ HISTORY = np.dtype(
     ],
     align=True,
 )
+
+# Plain Python, too, reads the fields of an `np.record` as attributes.
+STATUS, HISTORY = np.dtype((np.record, STATUS)), np.dtype((np.record, HISTORY))

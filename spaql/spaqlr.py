@@ -19,19 +19,19 @@ A cell that has had `visits` visits is halved across the axis along which it is 
 so far; what no state has reached yet is no part of its width.  Both halves inherit its estimates.
 """
 
+import math
 from typing import Any, NamedTuple, Unpack
 
 import gymnasium as gym
 import numpy as np
 
 from spaql import rules
-from spaql.checks import check_integer
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.parameters import Common
+from spaql.learning import copy_of
 from spaql.partition import NONE
 from spaql.policies.policy import TreePolicy
-from spaql.replay import ReplayAgent
+from spaql.replay import ReplayAgent, Replaying, lengthened
 
 ROWS = ("child", "axis", "border", "q", "best", "visits")  # of a tree: the arrays that have a row for each node
 NARROWEST = 2.0**-20  # a cell must be wider than this share of all states seen for it to be cut
@@ -44,10 +44,8 @@ class SPAQLR(ReplayAgent):
     ----------
     env, seed, env_seed, horizon, bounds
         As for `AQL`.
-    slopes, discount, initial, epsilon, decay, replays, steps, actions, angles
+    slopes, discount, initial, alpha, epsilon, decay, replays, steps, actions, angles
         As for `TileQ`.
-    alpha
-        α, the learning rate.
     visits
         Of a cell until it is halved.
 
@@ -59,25 +57,8 @@ class SPAQLR(ReplayAgent):
 
     algorithm = rules.SPAQL_R
 
-    def __init__(
-        self,
-        env: str | gym.Env,
-        *,
-        alpha: float = 0.2,
-        epsilon: float = 0.1,
-        decay: float = 2000.0,
-        replays: int = 16,
-        visits: int = 10,
-        steps: int = 50,
-        actions: int = 2,
-        angles: Any = None,
-        **shared: Unpack[Common],
-    ):
-        own = {"alpha": alpha, "epsilon": epsilon, "decay": decay, "replays": replays, "visits": visits}
-        super().__init__(env, own | {"steps": steps, "actions": actions, "angles": angles}, **shared)
-
-    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
-        return super()._check_own(own) | {"visits": check_integer("visits", own["visits"])}
+    def __init__(self, env: str | gym.Env, *, visits: int = 10, **shared: Unpack[Replaying]):
+        super().__init__(env, {"visits": visits}, **shared)
 
     def _representation(self) -> "CellTree":
         given = self.parameters
@@ -86,7 +67,7 @@ class SPAQLR(ReplayAgent):
     @property
     def policy(self) -> Any:
         """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        return TreePolicy(self._kept().resized(0), self._space, self.env, self._learner.H)
+        return TreePolicy(copy_of(self._kept().trimmed()), self._space, self.env, self._learner.H)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,7 +119,11 @@ class CellTree(NamedTuple):
         """Move Q(c, a) towards a target."""
         cell = cell_of(self.child, self.axis, self.border, states, codes, row)
         self.q[cell, action] += self.alpha * (target - self.q[cell, action])
-        self.best[cell] = first_best(self.q, cell)
+        best = 0
+        for a in range(1, self.q.shape[1]):
+            if self.q[cell, a] > self.q[cell, best]:
+                best = a
+        self.best[cell] = best
 
     def arms(self):
         """Return the number of estimates: one for each cell and action."""
@@ -150,46 +135,40 @@ class CellTree(NamedTuple):
         """Return the estimates of all nodes."""
         return self.q[: self.nodes[0]]
 
-    def resized(self, rows: int) -> "CellTree":
-        """Return a copy with room for so many nodes, or without spare room if they are fewer than there are."""
-        used = int(self.nodes[0])
-        kept = {name: getattr(self, name)[:used] for name in ROWS}
-        more = {name: np.zeros((max(0, rows - used), *array.shape[1:]), array.dtype) for name, array in kept.items()}
-        arrays: dict[str, Any] = {name: np.concatenate((kept[name], more[name])) for name in ROWS}
-        return self._replace(**arrays, nodes=self.nodes.copy(), seen=self.seen.copy())
+    def trimmed(self) -> "CellTree":
+        """Return the tree without its spare room."""
+        rows: dict[str, Any] = {name: getattr(self, name)[: self.nodes[0]] for name in ROWS}
+        return self._replace(**rows)
 
     def with_room(self, steps: int) -> "CellTree":
         """Return a tree with room for what so many steps add: each may halve a cell."""
-        wanted = int(self.nodes[0]) + 2 * steps
-        return self if len(self.child) >= wanted else self.resized(wanted + len(self.child))
+        held, wanted = len(self.child), int(self.nodes[0]) + 2 * steps
+        if held >= wanted:
+            return self
+        rows: dict[str, Any] = {name: lengthened(getattr(self, name), wanted) for name in ROWS}
+        return self._replace(**rows)
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
-        kept = self.resized(0)._asdict()
+        kept = self.trimmed()._asdict()
         return {f"{name}_{field}": kept[field] for field in (*ROWS, "seen", "nodes")}
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "CellTree":
         """Return the tree of a file, checked: compiled code follows its indices without looking."""
-        nodes = len(arrays[f"{name}_child"])
+        nodes, (axes, actions) = len(arrays[f"{name}_child"]), (self.seen.shape[1], self.q.shape[1])
+        bounds: dict[str, Any] = {"axis": (0, axes - 1), "best": (0, actions - 1), "visits": (0, math.inf)}
         found: dict[str, Any] = {}
-        for field in (*ROWS, "seen"):
+        for field in ROWS:
             like = getattr(self, field)
-            found[field] = check_array(arrays, f"{name}_{field}", like.dtype, 2 if field == "seen" else nodes)
-            if found[field].shape[1:] != like.shape[1:]:
-                raise ValueError(f"its {name} partition belongs to another environment")
-        tree = self._replace(**found, nodes=np.array([nodes]))
-        halved = np.flatnonzero(tree.child != NONE)
-        sound = (
-            np.array_equal(np.sort(tree.child[halved]), np.arange(1, nodes, 2)) and nodes % 2 == 1,
-            np.all(tree.child[halved] > halved),  # so that there are no cycles
-            np.all((tree.axis >= 0) & (tree.axis < tree.seen.shape[1])),
-            np.all((tree.best >= 0) & (tree.best < tree.q.shape[1])),
-            np.isfinite(tree.q).all() and np.isfinite(tree.border).all(),
-            np.all(tree.visits >= 0) and not np.isnan(tree.seen).any(),
-        )
-        if not all(sound):
-            raise ValueError(f"its {name} partition holds what no learning gives")
-        return tree
+            shape = nodes, *like.shape[1:]
+            found[field] = check_array(arrays, f"{name}_{field}", like.dtype, shape, *bounds.get(field, ()))
+        seen = check_array(arrays, f"{name}_seen", float, self.seen.shape, -math.inf, math.inf)
+        halved = np.flatnonzero(found["child"] != NONE)
+        lower = found["child"][halved]
+        # The halves stand in pairs after what was halved, so that there are no cycles.
+        if nodes % 2 == 0 or not np.array_equal(np.sort(lower), np.arange(1, nodes, 2)) or np.any(lower <= halved):
+            raise ValueError(f"its {name} partition does not hold together")
+        return self._replace(**found, seen=seen, nodes=np.array([nodes]))
 
 
 def one_cell(dimensions: int, actions: np.ndarray, q: float, alpha: float, visits: int) -> CellTree:
@@ -201,30 +180,15 @@ def one_cell(dimensions: int, actions: np.ndarray, q: float, alpha: float, visit
 
 
 @python_or_jit
-def leaf_below(child, axis, border, node, states, row):
-    """The leaf that holds a state, looked for below a node that holds it."""
-    below = child[node]
-    while below > NONE:
-        node = below + 1 if states[row, axis[node]] >= border[node] else below
-        below = child[node]
-    return node
-
-
-@python_or_jit
 def cell_of(child, axis, border, states, codes, row):
     """The cell that holds a state, looked for where it was last."""
-    codes[row, 0] = leaf_below(child, axis, border, codes[row, 0], states, row)
-    return codes[row, 0]
-
-
-@python_or_jit
-def first_best(q, cell):
-    """The best action of a cell, the first of equals."""
-    best = 0
-    for a in range(1, q.shape[1]):
-        if q[cell, a] > q[cell, best]:
-            best = a
-    return best
+    cell = codes[row, 0]
+    below = child[cell]
+    while below > NONE:
+        cell = below + 1 if states[row, axis[cell]] >= border[cell] else below
+        below = child[cell]
+    codes[row, 0] = cell
+    return cell
 
 
 @cached_jit

@@ -26,13 +26,11 @@ import gymnasium as gym
 import numpy as np
 
 from spaql import rules
-from spaql.checks import check_integer
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
 from spaql.learning import copy_of
-from spaql.parameters import Common
 from spaql.policies.policy import ValuePolicy
-from spaql.replay import ReplayAgent
+from spaql.replay import ReplayAgent, Replaying
 from spaql.spaces import SINE
 
 SHARED = 0.95  # κ
@@ -54,20 +52,21 @@ class TileQ(ReplayAgent):
     initial
         The first estimates, 0 if not given.
     alpha
-        α, the learning rate.
+        α, the learning rate, 0.2 if not given.
     tilings
         n, how many grids; a power of two.
     bins
         How many tiles each of them has along an axis.
     epsilon, decay
-        After t samples a share of max(ε, exp(-t / decay)) of the actions is random.
+        After t samples a share of max(ε, exp(-t / decay)) of the actions is random; 0.1 and 2000 if not given.
     replays
-        How many transitions are drawn from the memory after each step, to learn from them again.
+        How many transitions are drawn from the memory after each step, to learn from them again: 16 if not given.
     steps
-        A target follows its episode for at most so many steps, while that takes the actions now thought best.
+        A target follows its episode for at most so many steps, 50 if not given, while that takes the actions now
+        thought best.
     actions
         A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
-        by default the ends alone, between which a policy can switch at every step.
+        if not given from the ends alone, between which a policy can switch at every step.
     angles
         Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the angle is seen in
         their place.  If not given, those of a registered system; of other environments none.
@@ -80,44 +79,20 @@ class TileQ(ReplayAgent):
 
     algorithm = rules.TILE_Q
 
-    def __init__(
-        self,
-        env: str | gym.Env,
-        *,
-        alpha: float = 0.2,
-        tilings: int = 32,
-        bins: int = 8,
-        epsilon: float = 0.1,
-        decay: float = 2000.0,
-        replays: int = 16,
-        steps: int = 50,
-        actions: int = 2,
-        angles: Any = None,
-        **shared: Unpack[Common],
-    ):
-        own = {"alpha": alpha, "tilings": tilings, "bins": bins, "epsilon": epsilon, "decay": decay}
-        super().__init__(
-            env, own | {"replays": replays, "steps": steps, "actions": actions, "angles": angles}, **shared
-        )
-
-    def _check_own(self, own: dict[str, Any]) -> dict[str, Any]:
-        checked = super()._check_own(own)
-        checked["tilings"] = check_integer("tilings", own["tilings"], at_most=256)
-        checked["bins"] = check_integer("bins", own["bins"], at_most=1000)
-        if checked["tilings"] & (checked["tilings"] - 1):
-            raise ValueError(f"tilings must be a power of two, not {checked['tilings']}: others are shifted unevenly")
-        return checked
+    def __init__(self, env: str | gym.Env, *, tilings: int = 32, bins: int = 8, **shared: Unpack[Replaying]):
+        super().__init__(env, {"tilings": tilings, "bins": bins}, **shared)
 
     def _representation(self) -> "TileWeights":
         given, choices = self.parameters, self._choices()
+        if given["tilings"] & (given["tilings"] - 1):
+            raise ValueError(f"tilings must be a power of two, not {given['tilings']}: others are shifted unevenly")
         sines = enumerate(self._space.sine)
         places = [(place, ANGLE if sine >= 0 else PLAIN) for place, sine in sines if sine != SINE]
         tiles = Tiles(given["tilings"], given["bins"], np.array(places))
         if (count := count_of(tiles) * len(choices)) > MOST_WEIGHTS:
             raise ValueError(
-                f"{tiles.tilings} tilings of {len(places)} variables with {tiles.bins} bins make {count:,} weights for "
-                f"{len(choices)} actions; expected at most {MOST_WEIGHTS:,}: give fewer bins, tilings or actions, "
-                "or leave out what a good action need not know"
+                f"{len(places)} variables and {len(choices)} actions need {count:,} weights; expected at most "
+                f"{MOST_WEIGHTS:,}: give fewer bins, tilings or actions, or observe less"
             )
         weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)
         return TileWeights(tiles, weights, choices, given["alpha"] / tiles.tilings, tiles.tilings)
@@ -235,10 +210,7 @@ class TileWeights(NamedTuple):
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "TileWeights":
         """Return the weights of a file, checked."""
-        weights = check_array(arrays, f"{name}_weights", float, len(self.weights))
-        if weights.shape != self.weights.shape or not np.isfinite(weights).all():
-            raise ValueError("its weights belong to another environment, or are no numbers that learning gives")
-        return self._replace(weights=weights)
+        return self._replace(weights=check_array(arrays, f"{name}_weights", float, self.weights.shape))
 
 
 @cached_jit

@@ -7,7 +7,7 @@ import math
 
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.partition import NONE, best_ball, locate, update
-from spaql.rules import AQL, RANDOM, SPAQL_TS
+from spaql.rules import AQL, SPAQL_TS
 
 
 @python_or_jit
@@ -37,10 +37,9 @@ def distance(x, reference, euclidean):
 def value(balls, cells, axes, learner, h, x, y):
     """V(y) of the state y reached from x at step h.
 
-    min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; with the Gaussian weight of
-    eqn:future_value_control for SPAQL-TS, which is the
-    weight of x, the state before the step, as the paper's equation has it.  A pole that fell is no exception: only the
-    horizon ends the future, and only AQL's.
+    min(H, max Q), eqn:future_value, zero beyond the horizon for AQL; for SPAQL-TS with the Gaussian weight of x, the
+    state before the step, as eqn:future_value_control has it.  A pole that fell is no exception: only the horizon ends
+    the future, and only AQL's.
     """
     if learner.algorithm == AQL:
         if h + 1 == learner.H:
@@ -105,8 +104,6 @@ def lowest_estimate(balls, cells, leaf):
 @cached_jit
 def choose(balls, cells, axes, learner, h, x, tau, rng):
     """The ball to learn from: argmax Q(B) for AQL (aql_alg), a Boltzmann sample for SPAQL (spaql_alg)."""
-    if learner.algorithm == RANDOM:
-        return 0
     if learner.algorithm == AQL:
         return best_ball(cells, axes, h, x)
     return boltzmann_sample(balls, cells, axes, x, tau, learner.absolute, rng)

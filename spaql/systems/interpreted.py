@@ -84,7 +84,11 @@ class InterpretedWorld:
         """
         if self.between_steps is not None:
             self.between_steps()
-        observation, reward, terminated, truncated, _ = self.env.step(self._action(action))
+        if self.space.actions:
+            given = self.action_space.start + np.int64(action[0])
+        else:
+            given = to_box(self.action_space, self.space, action)
+        observation, reward, terminated, truncated, _ = self.env.step(given)
         self._observe(observation, x, last=terminated)
         return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 
@@ -114,12 +118,6 @@ class InterpretedWorld:
             raise ValueError(f"the environment gave an observation with NaN or infinity: {observation}")
         if not last:
             self.advice.once(OUTSIDE, observation)
-
-    def _action(self, action: FLOATS) -> Any:
-        """Return the environment's action for an action of the standard space."""
-        if self.space.actions:
-            return self.action_space.start + np.int64(action[0])
-        return to_box(self.action_space, self.space, action)
 
 
 def check_reward(reward: Any) -> float:

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 
-import numpy as np
 import pytest
 from numba.extending import overload
 
@@ -66,26 +65,6 @@ def interrupt():
 def _interrupt():
     os.kill(os.getpid(), signal.SIGINT)
     return lambda: None
-
-
-def test_a_function_is_the_same_for_python_and_for_machine_code(tmp_path):
-    @compiling.python_or_jit
-    def squared(x):
-        return x * x
-
-    @compiling.cached_jit
-    def summed(numbers, start=1.0):
-        for x in numbers:
-            start += squared(x)
-        return start
-
-    @compiling.cached_jit
-    def twice(numbers):
-        return summed(numbers) + summed(numbers, 0.0)
-
-    assert twice(np.arange(4.0)) == 29.0
-    assert summed(np.arange(4.0)) == 15.0
-    assert squared(3.0) == 9.0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")

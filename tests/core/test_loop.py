@@ -8,10 +8,9 @@ import pytest
 from scipy import special, stats
 
 from spaql import AQL, SPAQL, partition, updates
-from spaql.compiling import records
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
-from spaql.rules import CHOICES, HISTORY, RELEASED, STATUS, Rules
+from spaql.rules import HISTORY, STATUS, Rules
 from spaql.updates import choose, learn_from
 
 RNG = np.random.default_rng
@@ -107,7 +106,7 @@ class Iterations:
     def __init__(self, rules, first=100.0):
         self.learner = learner(rules=rules)
         self.trainee = self.best = new_partition(1, 3, [-1.0], [1.0], q=200.0)
-        self.status, self.history = records(1, STATUS), records(100, HISTORY)
+        self.status, self.history = np.zeros(1, STATUS), np.zeros(100, HISTORY)
         self.status["iteration"], self.status["tau"], self.status["u"], self.status["seen"] = -1, 0.01, 2.0, 1
         self.end(first)
 
@@ -162,11 +161,6 @@ def test_the_released_state_machine():
     assert 10 <= run.tau < 20  # it no longer rises at 10
     run.end(100)
     assert (run.tau, run.arms, run.status["seen"][0]) == (0.01, (16, 16), 16)
-
-
-def test_the_choices_begin_with_the_texts_and_end_with_the_programs():
-    assert tuple(CHOICES) == Rules._fields
-    assert [Rules(*choices) for choices in zip(*CHOICES.values(), strict=True)] == [Rules(), RELEASED]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spaql import partition, updates
 from spaql.compiling import cached_jit
-from spaql.partition import ARMS, BALLS, CELLS, NONE, SPLITS, best_ball, copy, new_partition, split, update
+from spaql.partition import ARMS, CELLS, NONE, best_ball, new_partition, split, update
 
 from .naive import NaivePartition
 
@@ -65,20 +65,6 @@ def grow(p, points, discrete, rng, random_ranks=False):
     return p
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "actions", "first", "later"),
-    [(3, 0, 16, 16), (4, 2, 32, 16), (3, 5, 16, 16)],
-    ids=["Pendulum", "CartPole", "discrete Pendulum"],
-)
-def test_balls_of_a_split(dimensions, actions, first, later):
-    rng = np.random.default_rng(0)
-    p = split(make(dimensions, actions), 0, actions > 0, True, rng)
-    assert p.counts.tolist() == [1 + first, 1 + 2**dimensions, first, 1]
-    p = split(p, 1, actions > 0, True, rng)
-    assert p.counts[ARMS] == first + later - 1
-    assert p.counts[SPLITS] == 2
-
-
 def test_first_split_of_cartpole_by_hand():
     p = make(4, actions=2)
     p.balls["q"], p.balls["visits"] = 123.0, 1
@@ -98,23 +84,6 @@ def test_first_split_of_cartpole_by_hand():
     p = split(p, hanging(p, 1)[0], True, False, np.random.default_rng(0))
     assert p.counts[ARMS] == 32 + 15
     assert p.counts[CELLS] == 1 + 16 + 16
-
-
-def test_five_torques_split_into_halves_of_the_list():
-    # [0, 1 | 2, 3, 4], then [0 | 1] and [2 | 3, 4], then [3 | 4].
-    p = make(1, actions=5)
-    rng = np.random.default_rng(0)
-    lists = [{(int(p.low[b, 0]), int(p.high[b, 0])) for b in unsplit(p)}]
-    for _ in range(3):
-        for ball in unsplit(p):
-            p = split(p, ball, True, False, rng)
-        lists.append({(int(p.low[b, 0]), int(p.high[b, 0])) for b in unsplit(p)})
-    assert lists == [
-        {(0, 5)},
-        {(0, 2), (2, 5)},
-        {(0, 1), (1, 2), (2, 3), (3, 5)},
-        {(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)},
-    ]
 
 
 @pytest.mark.parametrize(("discrete", "winner"), [(False, (-1.0, -0.5)), (True, (3.0, 4.0))])
@@ -197,29 +166,6 @@ def test_invariants(space, seed, visits, random_ranks):
         assert best_ball(p.cells, p.axes, 0, x) == best
         # A very hot Boltzmann sample is some relevant ball.
         assert boltzmann_sample(p.balls, p.cells, p.axes, x, 1e9, True, rng) in relevant
-
-
-@settings(deadline=None, max_examples=20)
-@given(st.integers(0, 2**32), st.integers(1, 150))
-def test_a_copy_is_independent(seed, visits):
-    rng = np.random.default_rng(seed)
-    p = grow(make(2), rng.uniform(-1, 1, (visits, 2)), False, rng)
-    twin = copy(p)
-    before = [array.copy() for array in twin[:-1]]
-    assert all(np.array_equal(a[: len(b)], b) for a, b in zip(p[:-1], before, strict=True))
-    grow(p, rng.uniform(-1, 1, (50, 2)), False, rng)
-    assert all(np.array_equal(a, b) for a, b in zip(twin[:-1], before, strict=True))
-    assert len(twin.balls) == twin.counts[BALLS]
-
-
-def test_roots_are_independent():
-    # AQL's forest: what happens at one time step leaves the others alone.
-    p = split(make(2, roots=3), 1, False, False, np.random.default_rng(0))
-    assert p.counts[ARMS] == 3 + 8 - 1
-    for root, balls in ((0, [0]), (2, [2])):
-        assert hanging(p, root) == balls
-        assert best_ball(p.cells, p.axes, root, np.zeros(2)) == root
-    assert best_ball(p.cells, p.axes, 1, np.zeros(2)) > 2
 
 
 @settings(deadline=None, max_examples=25)

@@ -110,6 +110,14 @@ def test_a_file_imports_nothing_and_says_what_it_lacks(tmp_path):
         AQL.load(path)
 
 
+def test_a_forest_without_some_of_its_trees_is_refused(tmp_path):
+    path, header, arrays = saved(tmp_path, "AQL")
+    one = AQL("CartPole-v0", xi=4, horizon=1, seed=0)._trainee.arrays("trainee")
+    files.write(path, header, arrays | one)
+    with pytest.raises(ValueError, match="does not hold together"):
+        AQL.load(path)
+
+
 def test_a_file_never_replaces_a_folder_and_leaves_nothing_behind(tmp_path):
     agent = trained("Random", 1)
     with pytest.raises(ValueError, match="not a file"):

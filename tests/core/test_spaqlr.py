@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from spaql import SPAQLR
 from spaql.policies import export_text
-from spaql.spaqlr import box_around, halve, leaf_below, one_cell
+from spaql.spaqlr import box_around, cell_of, halve, one_cell
 from spaql.systems import make_env
 from tests.core.test_tileq import CELLS
 
@@ -19,7 +19,7 @@ def test_a_cell_is_halved_where_it_is_widest_and_a_state_on_the_border_is_in_the
     tree.visit(states, codes, 0)
     assert (tree.nodes[0], tree.axis[0], tree.border[0]) == (3, 0, 0.0)
     assert tree.q[:3].tolist() == [[5.0, 5.0]] * 3
-    assert [leaf_below(tree.child, tree.axis, tree.border, 0, states, row) for row in range(2)] == [2, 1]
+    assert [cell_of(tree.child, tree.axis, tree.border, states, codes, row) for row in range(2)] == [2, 1]
     assert box_around(tree, states, 0).tolist() == [[0.0, -0.5], [1.0, 0.5]]
     halve(tree, 2, states, 0)  # of which half is left along the first axis
     assert (tree.nodes[0], tree.axis[2], tree.border[2]) == (5, 1, 0.0)

@@ -154,11 +154,14 @@ class Returns(BaseCallback):
 
 
 class Checkpoints(BaseCallback):
-    """Plays fresh episodes with the policy as it is after every thousand samples; training is not disturbed by it."""
+    """Plays fresh episodes with the policy as it is after every thousand samples, and ends training at a level.
 
-    def __init__(self, job, words):
+    Training is not disturbed by it.
+    """
+
+    def __init__(self, job, words, level):
         super().__init__()
-        self.job, self.words = job, words
+        self.job, self.words, self.level = job, words, level
         self.means, self.samples = [], []
 
     def _on_step(self):
@@ -166,7 +169,11 @@ class Checkpoints(BaseCallback):
         due = self.num_timesteps >= CHECKPOINT * (len(self.means) + 1)
         if due and len(self.means) + 1 < self.job.iterations:
             self.evaluate()
-        return True
+        return not self.reached()
+
+    def reached(self):
+        """Return whether the policy is at the level."""
+        return bool(self.means) and self.means[-1] >= self.level
 
     def evaluate(self):
         """Write down the mean return of fresh episodes under the deterministic policy."""
@@ -206,8 +213,8 @@ class Player:
         return agent.predict(observations, state, episode_start, deterministic)
 
 
-def compute(job):
-    """Train and evaluate an agent: the counterpart of `training.compute`.
+def compute(job, level=np.inf):
+    """Train and evaluate an agent: the counterpart of `algorithms.compute`.
 
     A history's `rewards` is TRPO's mean return of the episodes that ended in the iteration, and the others' of fresh
     episodes at a checkpoint.  `fresh` are episodes under the deterministic policy; of TRPO those under the stochastic
@@ -220,9 +227,10 @@ def compute(job):
     env.seed(env_seed)  # SB3 seeds it with the agent's seed, which would tie the two streams
     first, second = evaluation.spawn(2)
     if not job.algorithm.startswith("TRPO"):
-        points = Checkpoints(job, first.generate_state(job.iterations))
+        points = Checkpoints(job, first.generate_state(job.iterations), level)
         agent.learn(job.iterations * CHECKPOINT, callback=points)
-        points.evaluate()
+        if not points.reached():
+            points.evaluate()
         history = history_of(points.means, np.diff(points.samples, prepend=0))
         return Trained(history, play(agent, job.system, job.fresh, second.generate_state(1)[0]))
     batch, returns = agent.n_envs * agent.n_steps, Returns()

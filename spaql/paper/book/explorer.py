@@ -23,6 +23,7 @@ from spaql.paper.engine.style import PAPER, number
 from spaql.policies import Policy, Tree, evaluate, export_text
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Variables, variables_of
+from spaql.replay import MEMORY
 from spaql.spaces import PLAIN, Space, standardise, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of, title
 
@@ -247,7 +248,7 @@ def describe_learning(system: str) -> dict:
         "lam": agent._learner.lam,
         "returns": RETURNS[system],
         "replay": {name: given[name] for name in ("alpha", "epsilon", "decay", "replays", "visits", "steps")}
-        | {"gamma": given["discount"], "reach": other._how.reach, "memory": other._memory_size}
+        | {"gamma": given["discount"], "reach": other._how.reach, "memory": MEMORY}
         | {"slopes": space.slope, "sine": space.sine, "bounds": bounds_of(space)}
         | {"actions": as_actions(variables_of(other.env, space), choices)},
     }

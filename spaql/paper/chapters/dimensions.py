@@ -117,10 +117,8 @@ def dimension_jobs(
 def compute(job):
     """Return how an agent learnt until it was at the level, or had its samples."""
     given = dataclasses.replace(job, algorithm=dict(job.parameters)["learner"], parameters=())
-    if given.algorithm == "PPO":  # which cannot be stopped on the way
-        whole = module_of(given).compute(given)
-        there = np.flatnonzero(whole.history["rewards"] >= LEVEL)
-        return Trained(whole.history[: there[0] + 1] if there.size else whole.history, whole.fresh)
+    if given.algorithm == "PPO":
+        return module_of(given).compute(given, LEVEL)
     agent, history = untrained(given), np.zeros(job.iterations, HISTORY)
     for row, seed in zip(history, seeds(given)[1].spawn(job.iterations), strict=True):
         earned = agent.learn(samples=CHECKPOINT).evaluate(job.evaluations, seed=seed)
@@ -133,10 +131,8 @@ def compute(job):
 
 def medians(agents):
     """Return the median samples until the level by learner and dimensions, infinite where most do not get there."""
-    # Of PPO an older run is stored, which has the samples alone; those that stopped early were at the level.
-    reached = (agents.evaluations >= LEVEL) | (agents.samples < CHECKPOINT * agents.iterations)
     return (
-        agents.assign(samples=agents.samples.astype(float).where(reached, np.inf))
+        agents.assign(samples=agents.samples.astype(float).where(agents.evaluations >= LEVEL, np.inf))
         .assign(dimensions=[2 + SYSTEMS.index(system) for system in agents.system])
         .assign(algorithm=agents.parameters.str.extract(r'"learner": "([^"]+)"', expand=False))
         .groupby(["algorithm", "dimensions"], as_index=False)
