@@ -22,7 +22,7 @@ from spaql.progress import progress
 from spaql.rules import HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules
 from spaql.spaces import Space
 from spaql.systems import compiled_world
-from spaql.systems.interpreted import InterpretedWorld, do_nothing, exclusively
+from spaql.systems.interpreted import InterpretedWorld
 
 CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
 FIRST_CHUNK = 20_000  # steps of the first piece, before the pace is known
@@ -168,7 +168,7 @@ class Learning:
         for before in (each.before for each in callbacks if hasattr(each, "before")):
             before(self)  # as `keep_best` checks its file before hours of training
 
-        with deferred_interrupts() as check_interrupts, self._alone(), self._environment():
+        with deferred_interrupts() as check_interrupts, self._alone():
             if self._backup is not None:  # a callback asks
                 raise RuntimeError(BUSY)
             self._thread, self._by_samples = threading.get_ident(), samples is not None
@@ -179,7 +179,7 @@ class Learning:
                     self._learn(number, N, callbacks, check_interrupts, bar)
             finally:
                 self._history = self._history[: self._done]
-                self._world.between_steps = do_nothing
+                self._world.between_steps = None
                 self._backup, self._thread = None, 0
         return self
 
@@ -310,7 +310,7 @@ class Learning:
         if starts and not self.compiled:
             world.begun = begun
         piece = max(1, SLICE // self._learner.limit) if self.compiled else episodes
-        with deferred_interrupts() as check_interrupts, self._environment():
+        with deferred_interrupts() as check_interrupts:
             world.between_steps = check_interrupts
             for part in (slice(first, first + piece) for first in range(0, episodes, piece)):
                 places, found = world.starts(len(rewards[part])), (rewards[part], steps[part])
@@ -342,10 +342,6 @@ class Learning:
             yield
         finally:
             self._lock.release()
-
-    def _environment(self) -> Any:
-        """Have the environment for this thread alone, where there is only one."""
-        return contextlib.nullcontext() if self.compiled else exclusively(self.env)
 
     def _kept(self) -> Any:
         """The partition that is kept, which nothing changes while it is read."""

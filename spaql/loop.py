@@ -11,7 +11,6 @@ import numpy as np
 from spaql.compiling import cached_jit, non_owning, python_or_jit
 from spaql.partition import ARMS, SPLITS, Partition, best_ball, copy, draw_action, split
 from spaql.rules import AQL, RANDOM, SPAQL, Learner
-from spaql.systems import reset, room, step
 from spaql.updates import choose, learn_from
 
 
@@ -24,11 +23,11 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
     _, low, high, cells, _, axes = non_owning(p)
     state, x, action = non_owning(state), non_owning(x), non_owning(action)
     total = 0.0
-    reset(world, state, start, x)
+    world.reset(state, start, x)
     for h in range(learner.limit):
         ball = best_ball(cells, axes, h if learner.algorithm == AQL else 0, x)
         draw_action(low, high, ball, world.space, central, rng, action)
-        reward, over = step(world, state, action, x)
+        reward, over = world.step(state, action, x)
         total += reward
         if over:
             break
@@ -43,11 +42,11 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
     """
     balls, low, high, cells, _, axes = non_owning(p)
     state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
-    reset(world, state, start, x)
+    world.reset(state, start, x)
     for h in range(learner.limit):
         ball = choose(balls, cells, axes, learner, h, x, tau, rng)
         draw_action(low, high, ball, world.space, False, rng, action)
-        reward, over = step(world, state, action, y)
+        reward, over = world.step(state, action, y)
         if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
             p = split(p, ball, learner.discrete, learner.random_ties, rng)
             # Where there was no room for the new balls, the partition stands somewhere else now.
@@ -76,7 +75,7 @@ def advance(world, starts, N, run, rng):
     It may stop and go on between any two episodes: what it needs to know is in `status`.  Returns both partitions.
     """
     learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
-    state, x, y, action = room(world), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
+    state, x, y, action = world.room(), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
     for i in range(len(starts)):
         if status["episode"][0] == 0:
             tau = status["tau"][0]
@@ -95,7 +94,7 @@ def advance(world, starts, N, run, rng):
 @python_or_jit
 def rollouts(world, starts, p, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of a rollout from each row of `starts`."""
-    state, x, action = room(world), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    state, x, action = world.room(), np.empty(len(p.axes)), np.empty(p.low.shape[1])
     for i in range(len(starts)):
         rewards[i], steps[i] = rollout(world, state, starts[i], p, learner, central, rng, x, action)
 

@@ -35,7 +35,7 @@ from spaql.files import check_array
 from spaql.loop import end_iteration
 from spaql.parameters import Common, no_parameter
 from spaql.spaces import pairs_of
-from spaql.systems import ENDED, reset, room, step
+from spaql.systems import ENDED
 
 MEMORY = 100_000  # transitions
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
@@ -209,12 +209,12 @@ def train(world, state, start, run, rng, action):
     total = 0.0
     h = 0
     end = GOES_ON
-    reset(world, state, start, memory.x[memory.taken[0] % size])
+    world.reset(state, start, memory.x[memory.taken[0] % size])
     while end == GOES_ON:
         at = memory.taken[0] % size
         a = decide(what, memory, how, rng)
         copy_row(what.actions, a, action)
-        reward, over = step(world, state, action, memory.y[at])
+        reward, over = world.step(state, action, memory.y[at])
         total += reward
         h += 1
         if over == ENDED:
@@ -241,10 +241,10 @@ def follow(world, state, start, what, limit, x, codes, action):
     total = 0.0
     h = 0
     over = False
-    reset(world, state, start, x[0])
+    world.reset(state, start, x[0])
     while h < limit and not over:
         copy_row(what.actions, best_action(what, x, codes), action)
-        reward, ended = step(world, state, action, x[0])
+        reward, ended = world.step(state, action, x[0])
         total += reward
         h += 1
         over = ended != 0
@@ -258,7 +258,7 @@ def advance(world, starts, N, run, rng):
     The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
     """
     what, memory, how, status = run.what, run.memory, run.how, run.status
-    state, action = room(world), np.empty(what.actions.shape[1])
+    state, action = world.room(), np.empty(what.actions.shape[1])
     x, codes = np.empty((1, memory.x.shape[1])), np.empty((1, what.width), np.int32)
     for i in range(len(starts)):
         if status["episode"][0] == 0:
@@ -281,7 +281,7 @@ def advance(world, starts, N, run, rng):
 @python_or_jit
 def follow_all(world, starts, what, learner, central, rng, rewards, steps):
     """Write the sum of rewards and the number of steps of an episode from each row of `starts`, as `loop.rollouts`."""
-    state, action = room(world), np.empty(what.actions.shape[1])
+    state, action = world.room(), np.empty(what.actions.shape[1])
     x, codes = np.empty((1, len(world.space.centre))), np.empty((1, what.width), np.int32)
     for i in range(len(starts)):
         rewards[i], steps[i] = follow(world, state, starts[i], what, learner.limit, x, codes, action)

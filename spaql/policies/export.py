@@ -1,4 +1,4 @@
-"""Decision trees as text, as sentences, and as programs for a controller: Python, C, Structured Text, JSON.
+"""Decision trees as text, and as programs for a controller: Python, C, Structured Text, JSON.
 
 Each program acts as the tree does.  An input outside its range counts as the end of the range, as for the agent,
 because no question of the tree lies beyond it.  NaN is for the caller to catch.
@@ -8,35 +8,19 @@ import datetime
 import importlib.metadata
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.checks import check_name
-from spaql.policies.tree import LEAF, NUMBERED, Tree, counted
+from spaql.policies.tree import LEAF, NUMBERED, Tree, Variables, counted
 from spaql.spaces import PLAIN, pairs_of
 
 
-def in_words(tree: Tree, decimals: int = 2) -> str:
-    """Return a small tree as sentences: for each action when it is taken."""
-    conditions: dict[str, list[str]] = {}
-    path: list[str] = []
-    for place, node, depth in walk(check_tree(tree)):
-        if place == "leaf":
-            said = " and ".join(path[:depth])
-            conditions.setdefault(describe_action(tree, node, decimals), []).append(said)
-        elif place != "end":
-            path[depth:] = [describe_question(tree, node, {"<": "<", ">=": "≥"}[place], decimals)]
-    names = tree.variables.actions
-    what = f"The {names[0]} is" if len(names) == 1 else "The action is"
-    if tree.leaves == 1:
-        return f"{what} always {next(iter(conditions))}."
-    return " ".join(f"{what} {name} if {'; or if '.join(when)}." for name, when in conditions.items())
-
-
-def check_tree(tree: Any) -> Tree:
-    """Return a tree, or say what to give instead."""
+def check_tree(tree: Any, name: str = "policy") -> Tree:
+    """Return a tree, or say what to give instead, of it or of a program's name."""
+    check_name("name", name)
     if not isinstance(tree, Tree):
         raise TypeError(f"expected a tree, not {tree!r}: give agent.policy.tree(), or the tree that simplify found")
     return tree
@@ -59,9 +43,9 @@ def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, 
     yield "end", node, depth
 
 
-def fixed(number: float, decimals: int, reach: float = 1.0) -> str:
-    """Return a number with so many decimals, more if its range is below a hundredth; no minus before zero."""
-    decimals += math.ceil(-math.log10(reach)) if reach < 0.01 else 0
+def fixed(number: float, reach: float) -> str:
+    """Return a number with two decimals, more if its range is below a hundredth; no minus before zero."""
+    decimals = 2 + math.ceil(-math.log10(reach)) if reach < 0.01 else 2
     text = f"{number:.{decimals}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
@@ -71,173 +55,41 @@ def signed(number: float, unit: str) -> str:
     return f"{number:+g} {unit}" if number and unit else f"{number:g} {unit}".strip()
 
 
-def describe_action(tree: Tree, node: int, decimals: int = 2) -> str:
+def describe_action(tree: Tree, node: int) -> str:
     """Return what a leaf does, in words with the unit."""
     names = tree.variables
     if names.box is None:
         return signed(names.choices[int(tree.action[node, 0])], names.action_unit)
     parts = []
     for i, (centre, half) in enumerate(zip(names.space.action_centre, names.space.action_half, strict=True)):
-        number = fixed(centre + half * tree.action[node, i], decimals, half)
+        number = fixed(centre + half * tree.action[node, i], half)
         name = names.actions[i] if len(names.actions) > 1 else ""
         parts.append(" ".join(filter(None, (name, number, names.action_units[i]))))
     return ", ".join(parts)
 
 
-def describe_question(tree: Tree, node: int, sign: str, decimals: int = 2) -> str:
+def describe_question(tree: Tree, node: int, sign: str) -> str:
     """Return a node's question: variable, sign, threshold and unit."""
     names, feature = tree.variables, tree.feature[node]
     unit = f" {names.asked_units[feature]}" if names.asked_units[feature] else ""
-    return f"{names.asked[feature]} {sign} {fixed(tree.threshold[node], decimals, names.space.half[feature])}{unit}"
+    return f"{names.asked[feature]} {sign} {fixed(tree.threshold[node], names.space.half[feature])}{unit}"
 
 
-def export_text(tree: Tree, decimals: int = 2) -> str:
+def export_text(tree: Tree) -> str:
     """Return the tree as text, in the form of scikit-learn's `export_text`."""
     lines, several = [], len(check_tree(tree).variables.actions) > 1  # which are named one by one
     for place, node, depth in walk(tree):
         if place == "leaf":
-            said = describe_action(tree, node, decimals)
+            said = describe_action(tree, node)
             said = said if several else f"{tree.variables.action}: {said}"
             lines.append("|   " * depth + f"|--- {said}{mark(tree, node, '  ({})')}")
         elif place != "end":
-            lines.append("|   " * depth + f"|--- {describe_question(tree, node, place.ljust(2), decimals)}")
+            lines.append("|   " * depth + f"|--- {describe_question(tree, node, place.ljust(2))}")
     return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Programs
-
-
-def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
-    """Return the source of a Python function of the observed variables that needs nothing else.
-
-    It returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
-
-    Parameters
-    ----------
-    tree
-        The policy.
-    name
-        Of the function.
-    about
-        What the header says besides system, units and ranges: who made it, for what.
-    """
-
-    def leaf(values: list[str]) -> str:
-        return f"return {values[0]}" if len(values) == 1 else f"return ({', '.join(values)})"
-
-    body = _body(check_tree(tree), name, "if {} < {}:", "else:", "", leaf, double, "  # {}")
-    head = "\n    ".join([*_head(tree, about), '"""'])
-    lines = [f"def {name}({', '.join(tree.variables.observed)}):", f'    """{head}']
-    if angles := _angles(tree):
-        lines += ["    from math import atan2", ""]
-        lines += [f"    {angle} = atan2({sine}, {cosine})" for angle, cosine, sine in angles]
-    return "\n".join([*lines, *body]) + "\n"
-
-
-def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str = "double") -> str:
-    """Return the source of a C function of the observed variables that needs nothing else.
-
-    It returns the action as in Python; several actuators are written to its last argument, an array.
-
-    Parameters
-    ----------
-    tree, name, about
-        As for `export_python`.
-    precision
-        "double", or "single": inputs, thresholds and actions are floats.  Every threshold is rounded up to the next
-        float, so for inputs that are floats, as Gymnasium's are, both decide the same.
-    """
-    if precision not in ("double", "single"):
-        raise ValueError(f"precision must be 'double' or 'single', not {precision!r}")
-    names, single = check_tree(tree).variables, precision == "single"
-    kind, several = ("float" if single else "double"), len(names.actions) > 1
-    arguments = [f"{kind} {variable}" for variable in names.observed]
-    arguments += [f"{kind} action[{len(names.actions)}]"] if several else []
-    returned = "void" if several else "int" if names.box is None else kind
-
-    def leaf(values: list[str]) -> str:
-        return " ".join(f"action[{i}] = {v};" for i, v in enumerate(values)) if several else f"return {values[0]};"
-
-    write = single_c if single else double
-    body = _body(tree, name, "if ({} < {}) {{", "}} else {{", "}}", leaf, write, "  /* {} */")
-    angles, turn = _angles(tree), "atan2f" if single else "atan2"
-    turned = [f"    const {kind} {angle} = {turn}({sine}, {cosine});" for angle, cosine, sine in angles]
-    # A variable the tree never asks for is no mistake: compilers need not warn of it.
-    used = {names.observed[i] for i in tree.feature if i != LEAF} | {sine for _, _, sine in angles}
-    unused = [f"    (void){variable};" for variable in names.observed if variable not in used]
-    head = ["/* " + "\n * ".join(_head(tree, about)).replace("*/", "* /"), " */"]
-    head += ["#include <math.h>", ""] if angles else []
-    return "\n".join([*head, f"{returned} {name}({', '.join(arguments)})", "{", *turned, *unused, *body, "}"]) + "\n"
-
-
-def export_structured_text(tree: Tree, name: str = "policy", about: str = "") -> str:
-    """Return the policy in IEC 61131-3 Structured Text, for a programmable logic controller.
-
-    It is a FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.  Parameters are those
-    of `export_python`.
-    """
-    names, angles = check_tree(tree).variables, _angles(tree)
-    several = len(names.actions) > 1
-    outputs = names.actions if several else (name,)
-
-    def leaf(values: list[str]) -> str:
-        return " ".join(f"{output} := {value};" for output, value in zip(outputs, values, strict=True))
-
-    def declare(kind: str, variables: Any) -> list[str]:
-        return [kind, *(f"    {variable} : LREAL;" for variable in variables), "END_VAR"] if variables else []
-
-    body = _body(tree, name, "IF {} < {} THEN", "ELSE", "END_IF;", leaf, structured, "  (* {} *)")
-    kind, returned = ("FUNCTION_BLOCK", "") if several else ("FUNCTION", " : INT" if names.box is None else " : LREAL")
-    lines = [
-        *("(* " + "\n   ".join(_head(tree, about)).replace("*)", "* )"), "*)"),
-        f"{kind} {name}{returned}",
-        *declare("VAR_INPUT", names.observed),
-        *declare("VAR_OUTPUT", outputs if several else ()),
-        *declare("VAR", [angle for angle, _, _ in angles]),
-        *(f"    {angle} := ATAN2({sine}, {cosine});" for angle, cosine, sine in angles),
-        *body,
-        f"END_{kind}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def export_json(tree: Tree, about: str = "") -> str:
-    """Return the policy as JSON.
-
-    It has `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`, of which the
-    first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if that is known.  At
-    any other node: if number `observation` of what is observed is below the `threshold`, node `left` comes next, else
-    `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`.
-    """
-    names = check_tree(tree).variables
-    keys = "name", "unit", "low", "high"
-    actions = [dict(zip(keys, row, strict=True)) for row in _outputs(tree)]
-    if names.box is None:
-        actions = [{"name": names.action, "unit": names.action_unit, "first": names.start, "choices": names.choices}]
-    values, nodes = tree.value.reshape(len(tree.feature), -1).tolist(), []
-    for node, feature in enumerate(tree.feature.tolist()):
-        if feature == LEAF:
-            known = {} if tree.visits is None else {"visits": int(tree.visits[node])}
-            nodes.append({"action": values[node]} | known)
-        else:
-            sine = names.space.sine[feature]
-            question = {"observation": feature} | ({"sine": sine} if sine >= 0 else {})
-            ways = {"left": int(tree.left[node]), "right": int(tree.right[node])}
-            nodes.append(question | {"threshold": float(tree.threshold[node])} | ways)
-    policy = {
-        "format": "spaql tree",
-        "version": 1,
-        "about": _head(tree, about),
-        "system": names.system,
-        "observations": [dict(zip(keys, row, strict=True)) for row in _inputs(tree)],
-        "actions": actions,
-        "nodes": nodes,
-    }
-    return json.dumps(policy, indent=1) + "\n"
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 def double(number: float) -> str:
@@ -261,62 +113,197 @@ def structured(number: float) -> str:
     return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}E{exponent}" if e else mantissa
 
 
-def _body(tree, name, below, otherwise, end, leaf, write, comment):
-    """Return the indented lines of a program, in the words of its language."""
-    check_name("name", name)
-    forms, values, lines = {"<": below, ">=": otherwise, "end": end}, tree.value.reshape(len(tree.feature), -1), []
+class Language(NamedTuple):
+    """How a language writes what programs consist of."""
+
+    below: str  # what comes before a node's left part, before its right part, and after
+    otherwise: str
+    end: str
+    angle: str
+    comment: str
+    number: Callable[[float], str] = double
+
+
+PYTHON = Language("if {} < {}:", "else:", "", "{} = atan2({}, {})", "  # {}")
+C = Language("if ({} < {}) {{", "}} else {{", "}}", "const double {} = atan2({}, {});", "  /* {} */")
+SINGLE_C = C._replace(angle="const float {} = atan2f({}, {});", number=single_c)
+STRUCTURED_TEXT = Language("IF {} < {} THEN", "ELSE", "END_IF;", "{} := ATAN2({}, {});", "  (* {} *)", structured)
+
+
+def write_body(tree: Tree, language: Language, leaf: str) -> list[str]:
+    """Return the indented lines of a program; `leaf` is how it gives the numbers of an action."""
+    values = tree.value.reshape(len(tree.feature), -1)
+    lines = ["    " + language.angle.format(angle, sine, cosine) for angle, cosine, sine in angles_of(tree)]
+    forms = {"<": language.below, ">=": language.otherwise, "end": language.end}
     for place, node, depth in walk(tree):
         if place == "leaf":
-            line = leaf([write(value) for value in values[node].tolist()]) + mark(tree, node, comment)
+            line = leaf.format(*map(language.number, values[node].tolist())) + mark(tree, node, language.comment)
         else:
-            line = forms[place].format(tree.variables.asked[tree.feature[node]], write(float(tree.threshold[node])))
-        if line:
-            lines.append("    " * (depth + 1) + line)
+            asked = tree.variables.asked[tree.feature[node]]
+            line = forms[place].format(asked, language.number(float(tree.threshold[node])))
+        lines += ["    " * (depth + 1) + line] if line else []
     return lines
 
 
-def _angles(tree: Tree) -> list[tuple[str, str, str]]:
+def angles_of(tree: Tree) -> list[tuple[str, str, str]]:
     """Return the names of the angles that a tree asks for, and of their cosines and sines."""
     names = tree.variables
     pairs = [(cosine, sine) for cosine, sine in pairs_of(names.space) if cosine in tree.feature]
     return [(names.asked[cosine], names.observed[cosine], names.observed[sine]) for cosine, sine in pairs]
 
 
-def _inputs(tree: Tree) -> list[tuple]:
-    """Return name, unit and ends of each observed variable; the ends are None where there are none."""
-    names, rows = tree.variables, []
-    for i, (centre, half, sine) in enumerate(zip(names.space.centre, names.space.half, names.space.sine, strict=True)):
-        ends = (-1.0, 1.0) if sine != PLAIN else (centre - half, centre + half) if half < math.inf else (None, None)
-        rows.append((names.observed[i], names.units[i], *ends))
+def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
+    """Return the source of a Python function of the observed variables that needs nothing else.
+
+    It returns the number of a discrete action, a continuous one in its unit, or a tuple of several.
+
+    Parameters
+    ----------
+    tree
+        The policy.
+    name
+        Of the function.
+    about
+        What the header says besides system, units and ranges: who made it, for what.
+    """
+    names = check_tree(tree, name).variables
+    head = "\n    ".join([*header(tree, about), '"""'])
+    lines = [f"def {name}({', '.join(names.observed)}):", f'    """{head}']
+    lines += ["    from math import atan2", ""] if angles_of(tree) else []
+    leaf = f"return {', '.join('{}' for _ in names.actions)}"
+    return "\n".join([*lines, *write_body(tree, PYTHON, leaf)]) + "\n"
+
+
+def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str = "double") -> str:
+    """Return the source of a C function of the observed variables that needs nothing else.
+
+    It returns the action as in Python; several actuators are written to its last argument, an array.
+
+    Parameters
+    ----------
+    tree, name, about
+        As for `export_python`.
+    precision
+        "double", or "single": inputs, thresholds and actions are floats.  Every threshold is rounded up to the next
+        float, so for inputs that are floats, as Gymnasium's are, both decide the same.
+    """
+    if precision not in ("double", "single"):
+        raise ValueError(f"precision must be 'double' or 'single', not {precision!r}")
+    names, angles = check_tree(tree, name).variables, angles_of(tree)
+    language, kind = (C, "double") if precision == "double" else (SINGLE_C, "float")
+    arguments, returned, leaf = list(names.observed), "int" if names.box is None else kind, "return {};"
+    if (count := len(names.actions)) > 1:
+        arguments, returned = [*arguments, f"action[{count}]"], "void"
+        leaf = " ".join(f"action[{i}] = {{}};" for i in range(count))
+    # A variable the tree never asks for is no mistake: compilers need not warn of it.
+    used = {names.observed[i] for i in tree.feature if i != LEAF} | {sine for _, _, sine in angles}
+    lines = [
+        *("/* " + "\n * ".join(header(tree, about)).replace("*/", "* /"), " */"),
+        *(("#include <math.h>", "") if angles else ()),
+        f"{returned} {name}({', '.join(f'{kind} {argument}' for argument in arguments)})",
+        "{",
+        *(f"    (void){variable};" for variable in names.observed if variable not in used),
+        *write_body(tree, language, leaf),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def export_structured_text(tree: Tree, name: str = "policy", about: str = "") -> str:
+    """Return the policy in IEC 61131-3 Structured Text, for a programmable logic controller.
+
+    It is a FUNCTION, or a FUNCTION_BLOCK with one output for each actuator if there are several.  Parameters are those
+    of `export_python`.
+    """
+    names = check_tree(tree, name).variables
+    several = len(names.actions) > 1
+    kind, returned = ("FUNCTION_BLOCK", "") if several else ("FUNCTION", " : INT" if names.box is None else " : LREAL")
+    outputs = names.actions if several else (name,)
+    declared = {
+        "VAR_INPUT": names.observed,
+        "VAR_OUTPUT": outputs if several else (),
+        "VAR": [angle for angle, _, _ in angles_of(tree)],
+    }
+    lines = ["(* " + "\n   ".join(header(tree, about)).replace("*)", "* )"), "*)", f"{kind} {name}{returned}"]
+    for section, variables in declared.items():
+        if variables:
+            lines += [section, *(f"    {variable} : LREAL;" for variable in variables), "END_VAR"]
+    leaf = " ".join(f"{output} := {{}};" for output in outputs)
+    return "\n".join([*lines, *write_body(tree, STRUCTURED_TEXT, leaf), f"END_{kind}"]) + "\n"
+
+
+def export_json(tree: Tree, about: str = "") -> str:
+    """Return the policy as JSON.
+
+    It has `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`, of which the
+    first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if that is known.  At
+    any other node: if number `observation` of what is observed is below the `threshold`, node `left` comes next, else
+    `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`.
+    """
+    names = check_tree(tree).variables
+    discrete = {"name": names.action, "unit": names.action_unit, "first": names.start, "choices": names.choices}
+    values, nodes = tree.value.reshape(len(tree.feature), -1).tolist(), []
+    for node, feature in enumerate(tree.feature.tolist()):
+        if feature == LEAF:
+            nodes.append({"action": values[node]} | ({} if tree.visits is None else {"visits": int(tree.visits[node])}))
+            continue
+        sine = names.space.sine[feature]
+        question = {"observation": feature} | ({"sine": sine} if sine >= 0 else {})
+        ways = {"left": int(tree.left[node]), "right": int(tree.right[node])}
+        nodes.append(question | {"threshold": float(tree.threshold[node])} | ways)
+    policy = {
+        "format": "spaql tree",
+        "version": 1,
+        "about": header(tree, about),
+        "system": names.system,
+        "observations": inputs_of(names),
+        "actions": [discrete] if names.box is None else outputs_of(names),
+        "nodes": nodes,
+    }
+    return json.dumps(policy, indent=1) + "\n"
+
+
+def inputs_of(names: Variables) -> list[dict]:
+    """Return name, unit and ends of each observed variable."""
+    space = names.space  # where an angle is asked for, its ends are in the place of the cosine's
+    halves = [half if sine == PLAIN else 1.0 for half, sine in zip(space.half, space.sine, strict=True)]
+    return with_ends(names.observed, names.units, space.centre, halves)
+
+
+def outputs_of(names: Variables) -> list[dict]:
+    """Return name, unit and ends of each continuous action."""
+    return with_ends(names.actions, names.action_units, names.space.action_centre, names.space.action_half)
+
+
+def with_ends(*columns: Sequence) -> list[dict]:
+    """Return rows for names, units, centres and half ranges; the ends are None where there are none."""
+    rows = []
+    for name, unit, centre, half in zip(*columns, strict=True):
+        low, high = (centre - half, centre + half) if half < math.inf else (None, None)
+        rows.append({"name": name, "unit": unit, "low": low, "high": high})
     return rows
 
 
-def _outputs(tree: Tree) -> list[tuple]:
-    """Return name, unit and ends of each continuous action; nothing of discrete ones."""
-    names, space = tree.variables, tree.variables.space
-    rows = zip(names.actions, names.action_units, space.action_centre, space.action_half, strict=True)
-    return (
-        [] if names.box is None else [(name, unit, centre - half, centre + half) for name, unit, centre, half in rows]
-    )
-
-
-def _head(tree: Tree, about: str) -> list[str]:
+def header(tree: Tree, about: str) -> list[str]:
     """Return what a program says of itself: what it is, who made it and when, inputs, units, ranges and outputs."""
-    names = tree.variables
+    names, angles = tree.variables, tree.variables.space.sine
     made = f"spaql {importlib.metadata.version('spaql')}, {datetime.date.today().isoformat()}"
     lines = [f"A policy for {names.system}: a decision tree with {counted(tree.leaves)}.  {made}.", *about.splitlines()]
-    for (name, unit, low, high), sine in zip(_inputs(tree), names.space.sine, strict=True):
-        reach = "any number" if low is None else f"{low:g} to {high:g}; beyond, as at the end"
+    for row, sine in zip(inputs_of(names), angles, strict=True):
+        reach = "any number" if row["low"] is None else f"{row['low']:g} to {row['high']:g}; beyond, as at the end"
         reach = reach if sine == PLAIN else "cosine or sine of an angle, which alone counts"
-        lines.append(f"in   {_with_unit(name, unit)}: {reach}")
-    outputs = [f"{_with_unit(name, unit)}: {low:g} to {high:g}" for name, unit, low, high in _outputs(tree)]
+        lines.append(f"in   {with_unit(row['name'], row['unit'])}: {reach}")
+    if names.box is not None:
+        rows = outputs_of(names)
+        return lines + [
+            f"out  {with_unit(row['name'], row['unit'])}: {row['low']:g} to {row['high']:g}" for row in rows
+        ]
     if names.actions == (NUMBERED,):
-        outputs = [f"the number of the action, {names.start} to {names.start + names.space.actions - 1}"]
-    elif names.box is None:
-        meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))
-        outputs = [f"the number of the action; {_with_unit(names.action, names.action_unit)} {meanings}"]
-    return [*lines, *(f"out  {output}" for output in outputs)]
+        return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]
+    meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))
+    return [*lines, f"out  the number of the action; {with_unit(names.action, names.action_unit)} {meanings}"]
 
 
-def _with_unit(name: str, unit: str) -> str:
+def with_unit(name: str, unit: str) -> str:
+    """Return a name, with its unit if it has one."""
     return f"{name} in {unit}" if unit else name

@@ -15,7 +15,7 @@ from spaql.checks import check_integer, check_seed
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, Variables, turned, variables_of
-from spaql.spaces import PLAIN
+from spaql.spaces import pairs_of
 from spaql.systems import make_env, space_of
 
 ROWS = 50_000  # states that a tree is grown on, drawn from all that were seen
@@ -112,15 +112,10 @@ def imitations(policy, env, leaves, rounds, episodes, rng, horizon):
 
 def asked_by(policy: Any, env: gym.Env) -> Variables:
     """Return what an imitating tree asks for: the policy's variables, but an angle instead of cosine and sine."""
-    space, usual = space_of(env, angles=None), getattr(policy, "variables", None)
-    if usual is None or all(sine == PLAIN for sine in space.sine):
-        return variables_of(env, space) if usual is None else usual
-    own = usual.space
-    if own.sine == (PLAIN,) * len(own.sine):
-        rows = zip(own.centre, own.half, space.centre, space.half, space.sine, strict=True)
-        ends = [(a, b) if sine == PLAIN else (c, d) for a, b, c, d, sine in rows]
-        own = own._replace(centre=tuple(a for a, _ in ends), half=tuple(b for _, b in ends), sine=space.sine)
-    return variables_of(env, own)
+    space, known = space_of(env, angles=None), getattr(policy, "variables", None)
+    if known is None or (pairs_of(space) and not pairs_of(known.space)):
+        return variables_of(env, space)
+    return known
 
 
 def standard_actions(policy: Any, variables: Variables, observations: np.ndarray) -> np.ndarray:

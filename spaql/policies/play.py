@@ -21,12 +21,9 @@ from spaql.systems import (
     make_generator,
     move,
     observe,
-    reset,
-    room,
     space_of,
-    step,
 )
-from spaql.systems.interpreted import check_reward, undisturbed
+from spaql.systems.interpreted import check_reward
 
 
 @python_or_jit
@@ -37,12 +34,12 @@ def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
     step for every episode.
     """
     feature, threshold, left, right, actions = tree
-    state, x, observation, action = room(world), np.empty(noise.size), np.empty(noise.size), np.empty(actions.shape[1])
+    state, x, observation, action = world.room(), np.empty(noise.size), np.empty(noise.size), np.empty(actions.shape[1])
     for i in range(len(starts)):
         total = 0.0
         h = 0
         over = False
-        reset(world, state, starts[i], x)
+        world.reset(state, starts[i], x)
         while h < limit and not over:
             observe(world.constants, state, observation)
             for j in range(noise.size):
@@ -52,7 +49,7 @@ def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
                 seen[i, h] = observation
             turn(world.space, observation, observation)
             action[:] = actions[descend(feature, threshold, left, right, observation)]
-            reward, over = step(world, state, action, x)
+            reward, over = world.step(state, action, x)
             total += reward
             h += 1
         rewards[i], steps[i] = total, h
@@ -90,8 +87,11 @@ def run_policy(
     count = len(starts)
     out = Episodes(np.zeros(count), np.zeros(count, np.int64), np.empty((count if record else 0, limit, noise.size)))
     if world is None:
-        with undisturbed(env):
+        stream = getattr(env.unwrapped, "_np_random", None)
+        try:
             play_interpreted(policy, env, starts, noise, rng, limit, out)
+        finally:
+            env.unwrapped._np_random = stream  # of an agent that learns in it
     elif isinstance(policy, Tree):
         arrays = tuple(map(np.ascontiguousarray, policy.arrays))  # of one type, whoever made the tree: compiled once
         world.call(play, starts, arrays, noise, rng, limit, *out)

@@ -17,8 +17,8 @@ from spaql.policies.export import signed
 from spaql.policies.imitate import imitate
 from spaql.policies.play import evaluate
 from spaql.policies.simplify import simplify
-from spaql.policies.tree import LEAF, Tree, leaves_of, variables_of
-from spaql.spaces import PLAIN, Space, standardise
+from spaql.policies.tree import LEAF, Tree, leaves_of, turned, variables_of
+from spaql.spaces import Space, standardise
 
 
 class Greedy:
@@ -135,7 +135,7 @@ class Policy(Greedy):
         branches, cells = self._single
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
         rank = np.cumsum(branches.feature == LEAF) - 1
-        return np.array(cells)[rank[leaves_of(*branches[:4], self._space, points)]]
+        return np.array(cells)[rank[leaves_of(*branches[:4], turned(self._space, points))]]
 
     def _choose(self, points: np.ndarray) -> np.ndarray:
         return self._centre[self._best[self._find(points)]]
@@ -200,11 +200,10 @@ class Policy(Greedy):
 
     def _leaves(self, labels: Sequence[Hashable]) -> tuple[Branches, np.ndarray, np.ndarray, np.ndarray]:
         """Return the tree that leads to the labels of cells, the ball and the leaf of each, and the visits of nodes."""
-        branches, _ = self._make_tree(labels)
+        branches, _ = make_tree(self._space, self._split, self._root, labels)
         single, cells = self._single
-        plain = self._space._replace(sine=(PLAIN,) * len(self._space.sine))
-        centres = np.mean(boxes(single, len(plain.sine)), axis=0)
-        at = leaves_of(branches.feature, branches.border, branches.left, branches.right, plain, centres)
+        centres = np.mean(boxes(single, len(self._space.centre)), axis=0)
+        at = leaves_of(branches.feature, branches.border, branches.left, branches.right, centres)
         best = self._best[cells]
         leaf, ball = np.unique((at, best), axis=1)  # several cells may share a ball
         visits = np.bincount(leaf, self._visits[ball], len(branches.feature)).astype(np.int64)
@@ -213,11 +212,7 @@ class Policy(Greedy):
     @functools.cached_property
     def _single(self) -> tuple[Branches, list]:
         """The tree that leads every state to its leaf cell, and the cells of its leaves."""
-        return self._make_tree(range(len(self._best)))
-
-    def _make_tree(self, labels: Sequence[Hashable]) -> tuple[Branches, list]:
-        """Return the tree that leads every state to the label of its leaf cell, and the labels of its leaves."""
-        return make_tree(self._space, self._split, self._root, labels)
+        return make_tree(self._space, self._split, self._root, range(len(self._best)))
 
     def _split(self, cell: int) -> tuple[dict[int, float], int] | None:
         """Return the borders that cut a cell, by axis, and its first child; None of a leaf."""

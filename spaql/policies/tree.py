@@ -158,7 +158,7 @@ class Tree(NamedTuple):
         points = np.ascontiguousarray(observations, float).reshape(-1, len(self.variables.observed))
         if np.isnan(points).any():
             raise ValueError("the observations contain NaN; expected numbers")
-        return leaves_of(*self[:4], self.variables.space, points)
+        return leaves_of(*self[:4], turned(self.variables.space, points))
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
@@ -178,12 +178,11 @@ def descend(feature, threshold, left, right, observation):
 
 
 @cached_jit
-def leaves_of(feature, threshold, left, right, space, points):
-    """Return the leaf that each observation comes to."""
-    seen, nodes = np.empty(points.shape[1]), np.empty(len(points), np.int64)
+def leaves_of(feature, threshold, left, right, points):
+    """Return the leaf that each observation comes to, with angles in the places of their cosines."""
+    nodes = np.empty(len(points), np.int64)
     for i in range(len(points)):
-        turn(space, points[i], seen)
-        nodes[i] = descend(feature, threshold, left, right, seen)
+        nodes[i] = descend(feature, threshold, left, right, points[i])
     return nodes
 
 

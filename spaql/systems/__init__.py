@@ -5,39 +5,9 @@ The files of this folder that are named after a system register it; users regist
 # ruff: noqa: F401  (`__all__` is what users write with)
 
 from spaql.systems import acrobot, cartpole, mountain_car, pendulum
-from spaql.systems.environments import (
-    ScaleReward,
-    angles_of,
-    episode_limit,
-    horizon_of,
-    make_env,
-    make_generator,
-    plain_numbers,
-    space_of,
-)
-from spaql.systems.registry import (
-    REGISTRY,
-    System,
-    Variable,
-    register,
-    solved_at,
-    system_called,
-    system_of,
-    title,
-)
+from spaql.systems.environments import ScaleReward, episode_limit, horizon_of, make_env, make_generator, space_of
+from spaql.systems.registry import REGISTRY, System, Variable, register, solved_at, system_called, system_of, title
 from spaql.systems.twins import check_twin
-from spaql.systems.worlds import (
-    ENDED,
-    TIME_UP,
-    CompiledWorld,
-    begin,
-    compiled_world,
-    explain_interpreted,
-    move,
-    observe,
-    reset,
-    room,
-    step,
-)
+from spaql.systems.worlds import ENDED, begin, compiled_world, explain_interpreted, move, observe
 
 __all__ = ["REGISTRY", "ScaleReward", "System", "Variable", "check_twin", "register"]

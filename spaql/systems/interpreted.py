@@ -1,9 +1,7 @@
 """Any Gymnasium environment as a world that an agent learns in, at Python's speed."""
 
-import contextlib
 import math
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -32,7 +30,7 @@ class InterpretedWorld:
         self.seed: int | None = seed  # until the first reset has used it
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
         self.advice = advice or Advice()
-        self.between_steps: Callable[[], None] = do_nothing  # called before every step
+        self.between_steps: Callable[[], None] | None = None  # called before every step, if anything is
         self.begun: list[FLOATS] | None = None  # where the first observation of each episode is noted, if it is
         reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
@@ -84,8 +82,13 @@ class InterpretedWorld:
 
         The end is ENDED if the environment says that the state is terminal, else TIME_UP if the episode was cut off.
         """
-        self.between_steps()
-        observation, reward, terminated, truncated, _ = self.env.step(self._action(action))
+        if self.between_steps is not None:
+            self.between_steps()
+        if self.space.actions:
+            given = self.action_space.start + np.int64(action[0])
+        else:
+            given = to_box(self.action_space, self.space, action)
+        observation, reward, terminated, truncated, _ = self.env.step(given)
         self._observe(observation, x, last=terminated)
         return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 
@@ -116,12 +119,6 @@ class InterpretedWorld:
         if not last:
             self.advice.once(OUTSIDE, observation)
 
-    def _action(self, action: FLOATS) -> Any:
-        """Return the environment's action for an action of the standard space."""
-        if self.space.actions:
-            return self.action_space.start + np.int64(action[0])
-        return to_box(self.action_space, self.space, action)
-
 
 def check_reward(reward: Any) -> float:
     """Return an environment's reward as a float, or say what is wrong with it."""
@@ -129,36 +126,3 @@ def check_reward(reward: Any) -> float:
     if number.ndim or number.dtype.kind not in "biuf" or not math.isfinite(number):
         raise ValueError(f"the environment gave a reward of {shown(reward)}; expected a finite number")
     return float(reward)
-
-
-IN_USE: dict[int, int] = {}  # the thread that uses an environment, by the environment's identity
-
-
-@contextlib.contextmanager
-def exclusively(env: gym.Env) -> Iterator[None]:
-    """Refuse an environment that another thread is using: two agents at once would mix their steps."""
-    key, mine = id(env.unwrapped), threading.get_ident()
-    free = key not in IN_USE
-    if IN_USE.setdefault(key, mine) != mine:  # which is one step, that no other thread divides
-        raise RuntimeError("another thread is using this environment: give each agent an environment of its own")
-    try:
-        yield
-    finally:
-        if free:  # not where a callback of the same thread evaluates
-            IN_USE.pop(key, None)
-
-
-@contextlib.contextmanager
-def undisturbed(env: gym.Env) -> Iterator[None]:
-    """Play episodes of an environment, and leave it with the random stream that it had."""
-    inner = env.unwrapped
-    before = getattr(inner, "_np_random", None)
-    with exclusively(env):
-        try:
-            yield
-        finally:
-            inner._np_random = before
-
-
-def do_nothing() -> None:
-    """Do nothing: what happens between steps unless somebody wants more."""

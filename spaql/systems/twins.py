@@ -6,13 +6,13 @@ import numpy as np
 from spaql.checks import check_integer
 from spaql.compiling import python_or_jit
 from spaql.systems.environments import make_env, make_generator, space_of
-from spaql.systems.worlds import begin, compiled_world, move, observe, room
+from spaql.systems.worlds import begin, compiled_world, move, observe
 
 
 @python_or_jit
 def trace(world, starts, lengths, actions, observations, rewards, ends):
     """Play the episodes that an environment has played, with its actions, as machine code; write all that is seen."""
-    state, h = room(world), 0
+    state, h = world.room(), 0
     for i in range(len(starts)):
         begin(world.constants, starts[i], state)
         observe(world.constants, state, observations[h + i])

@@ -6,14 +6,13 @@ functions of the system by the type of its constants.
 
 import functools
 import logging
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numba import TypingError, njit
-from numba.extending import overload
+from numba.core import types
+from numba.extending import overload, overload_method
 
 from spaql.compiling import INLINED, machine_code
 from spaql.spaces import Space, standardise
@@ -21,8 +20,6 @@ from spaql.systems.environments import ScaleReward, make_generator, wrappers_of
 from spaql.systems.registry import REGISTRY, System
 
 log = logging.getLogger(__name__)
-
-UNTYPED = re.compile(r"Untyped global name '(\w+)':.*?<class '(\w+)'>", re.DOTALL)
 
 # Wrappers that gym.make() adds by itself, or that only watch: what is inside them is what it seems to be.
 TRANSPARENT = (
@@ -51,22 +48,19 @@ def observe(constants: Any, state: np.ndarray, observation: np.ndarray) -> None:
     REGISTRY[type(constants)].observe(constants, state, observation)
 
 
-@overload(begin, jit_options=INLINED)
+@overload(begin, jit_options=INLINED, strict=False)  # whatever a system's functions call their arguments
 def _begin(constants, start, state):
-    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].begin)
-    return lambda constants, start, state: kernel(constants, start, state)
+    return REGISTRY[constants.instance_class].begin
 
 
-@overload(move, jit_options=INLINED)
+@overload(move, jit_options=INLINED, strict=False)
 def _move(constants, state, action):
-    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].step)
-    return lambda constants, state, action: kernel(constants, state, action)
+    return REGISTRY[constants.instance_class].step
 
 
-@overload(observe, jit_options=INLINED)
+@overload(observe, jit_options=INLINED, strict=False)
 def _observe(constants, state, observation):
-    kernel = njit(**INLINED)(REGISTRY[constants.instance_class].observe)
-    return lambda constants, state, observation: kernel(constants, state, observation)
+    return REGISTRY[constants.instance_class].observe
 
 
 # How a step says that an episode is over: it has ended, for which compiled systems return True, or time is up.
@@ -74,96 +68,50 @@ ENDED, TIME_UP = 1, 2
 
 
 class Model(NamedTuple):
-    """What the compiled loops take of a world: the system's constants and how the agent sees it."""
+    """What the loops take of a compiled world: the system's constants and how the agent sees it."""
 
     constants: Any  # of the system
     space: Space
+    numbers: int  # that the system's state has
     raw_first: bool  # the first observation of an episode reaches the agent unmapped (the released program's way)
     scale: float  # of rewards, see `ScaleReward`
     shift: float
 
-    def room(self) -> np.ndarray:
-        return np.empty(REGISTRY[type(self.constants)].numbers)
+    def room(self):
+        """Return room for the state of the system."""
+        return np.empty(self.numbers)
 
-    def reset(self, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
-        system = REGISTRY[type(self.constants)]
-        reset_with(system.begin, system.observe)(self, state, start, x)
-
-    def step(self, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
-        system = REGISTRY[type(self.constants)]
-        return step_with(system.step, system.observe)(self, state, action, x)
-
-
-# The three functions that the loops call of a world.  In Python they are its methods, whatever kind of world it is; the
-# compiler knows models only.
-
-
-def room(world: Any) -> np.ndarray:
-    """Return room for the state of a world's system."""
-    return world.room()
-
-
-def reset(world: Any, state: np.ndarray, start: np.ndarray, x: np.ndarray) -> None:
-    """Begin an episode; write what the agent observes to `x`."""
-    world.reset(state, start, x)
-
-
-def step(world: Any, state: np.ndarray, action: np.ndarray, x: np.ndarray) -> tuple[float, bool]:
-    """Apply an action of the standard space; write what the agent observes to `x`, return reward and end of episode."""
-    return world.step(state, action, x)
-
-
-@overload(room, jit_options=INLINED)
-def _room(world):
-    numbers = REGISTRY[world.types[0].instance_class].numbers
-    return lambda world: np.empty(numbers)
-
-
-@overload(reset, jit_options=INLINED)
-def _reset(world, state, start, x):
-    system = REGISTRY[world.types[0].instance_class]
-    return reset_with(njit(**INLINED)(system.begin), njit(**INLINED)(system.observe))
-
-
-@overload(step, jit_options=INLINED)
-def _step(world, state, action, x):
-    system = REGISTRY[world.types[0].instance_class]
-    return step_with(njit(**INLINED)(system.step), njit(**INLINED)(system.observe))
-
-
-# Compiled functions count references to the arrays they are handed, so there are as few as possible between a loop and
-# a system's own functions: these two are made for each system.
-
-
-def reset_with(begin: Callable, observe: Callable) -> Callable:
-    """Return how an episode of a compiled system begins, with its own functions."""
-
-    def reset_model(world, state, start, x):
-        begin(world.constants, start, state)
-        observe(world.constants, state, x)
-        if world.raw_first:
+    def reset(self, state, start, x):
+        """Begin an episode; write what the agent observes to `x`."""
+        begin(self.constants, start, state)
+        observe(self.constants, state, x)
+        if self.raw_first:
             for i in range(x.size):
                 x[i] = min(1.0, max(-1.0, x[i]))
         else:
-            standardise(world.space, x, x)
+            standardise(self.space, x, x)
 
-    return reset_model
+    def step(self, state, action, x):
+        """Apply an action of the standard space; write what the agent observes, return reward and end of episode.
+
+        The action becomes the environment's.
+        """
+        if self.space.actions == 0:
+            for i in range(len(self.space.action_half)):
+                action[i] = self.space.action_centre[i] + self.space.action_half[i] * action[i]
+        reward, over = move(self.constants, state, action)
+        observe(self.constants, state, x)
+        standardise(self.space, x, x)
+        return reward * self.scale + self.shift, over
 
 
-def step_with(move: Callable, observe: Callable) -> Callable:
-    """Return how a compiled system takes a step, with its own functions; the action becomes the environment's."""
-
-    def step_model(world, state, action, x):
-        if world.space.actions == 0:
-            for i in range(len(world.space.action_half)):
-                action[i] = world.space.action_centre[i] + world.space.action_half[i] * action[i]
-        reward, over = move(world.constants, state, action)
-        observe(world.constants, state, x)
-        standardise(world.space, x, x)
-        return reward * world.scale + world.shift, over
-
-    return step_model
-
+METHODS = {  # which compiled loops call
+    "room": lambda self: self.instance_class.room,
+    "reset": lambda self, state, start, x: self.instance_class.reset,
+    "step": lambda self, state, action, x: self.instance_class.step,
+}
+for name, method in METHODS.items():
+    overload_method(types.NamedTuple, name, jit_options=INLINED)(method)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What an agent learns in
@@ -187,13 +135,7 @@ class CompiledWorld:
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
         constants: Any = type(self.model.constants)
-        try:
-            return machine_code(function, constants)(self.model, *arguments)
-        except TypingError as error:
-            if found := UNTYPED.search(str(error)):
-                raise TypeError(f"{self.system.name} uses {found[1]}, a {found[2]} that is not compiled: write "
-                                "@python_or_jit, of spaql.compiling, above a function") from None  # fmt: skip
-            raise
+        return machine_code(function, constants)(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""
@@ -231,7 +173,7 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
     check_shapes(system, constants, env)
     scaled = [wrapper for wrapper in wrappers_of(env) if type(wrapper) is ScaleReward]
     scale, shift = (scaled[0].scale, scaled[0].shift) if scaled else (1.0, 0.0)
-    return CompiledWorld(Model(constants, space, raw_first, scale, shift), seed)
+    return CompiledWorld(Model(constants, space, system.numbers, raw_first, scale, shift), seed)
 
 
 def check_shapes(system: System, constants: Any, env: gym.Env) -> None:

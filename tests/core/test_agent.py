@@ -315,7 +315,7 @@ def test_bad_calls_are_refused():
     for call, says in BAD_CALLS:
         with pytest.raises(ValueError, match=says):
             call(agent)
-    with pytest.raises(TypeError, match="one environment, not a vector"):
+    with pytest.raises(TypeError, match="a gymnasium.Env, not CartPoleVectorEnv"):
         SPAQL(gym.make_vec("CartPole-v1", num_envs=2), xi=1)
     with pytest.raises(TypeError, match="AQL has no parameter lam=1.2: .* It has xi, seed"):
         AQL("CartPole-v0", xi=1, lam=1.2)

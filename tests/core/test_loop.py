@@ -11,7 +11,6 @@ from spaql import AQL, SPAQL, partition, updates
 from spaql.loop import conclude
 from spaql.partition import best_ball, new_partition, split
 from spaql.rules import HISTORY, STATUS, Rules
-from spaql.systems import reset
 from spaql.updates import choose, learn_from
 
 RNG = np.random.default_rng
@@ -172,5 +171,5 @@ def test_a_raw_first_observation_is_not_mapped_but_kept_in_the_space(first_obser
     # At rest in every variable but the speed, 0.8 rad/s is 0.1 in the standard space and 0.8 unmapped.
     agent = SPAQL("Pendulum-v1", xi=4, rules=Rules(first_observation=first_observation))
     x = np.zeros(3)
-    reset(agent._world.model, np.zeros(3), np.array([0.0, start]), x)
+    agent._world.model.reset(np.zeros(3), np.array([0.0, start]), x)
     assert x == pytest.approx([1.0, 0.0, speed])

@@ -1,7 +1,6 @@
 """For one's own problem: horizons, wrappers, callbacks, bounds, names, and environments that agents share."""
 
 import logging
-import threading
 import warnings
 
 import gymnasium as gym
@@ -185,27 +184,6 @@ def test_two_agents_that_share_an_environment_give_the_numbers_of_two_that_do_no
                 agent.learn(2, 2)
         shared[0].evaluate(2, seed=5)
     assert all(np.array_equal(one.history, other.history) for one, other in zip(shared, alone, strict=True))
-
-
-def test_two_agents_at_once_in_one_environment_are_refused():
-    env = limited()
-    busy, other = room(1, env=env), room(2, env=env)
-    began, end = threading.Event(), threading.Event()
-
-    def wait(agent):
-        began.set()
-        return end.wait(20) and False
-
-    thread = threading.Thread(target=busy.learn, args=(5, 1), kwargs={"callback": wait})
-    thread.start()
-    assert began.wait(20)
-    try:
-        with pytest.raises(RuntimeError, match="another thread is using this environment"):
-            other.learn(1, 1)
-    finally:
-        end.set()
-        thread.join()
-    assert len(other.learn(1, 1).history) == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -135,28 +134,6 @@ def test_choices_that_do_not_fit_the_actions_are_refused_before_training(with_ch
     tree = SPAQL(with_choices("CartPole-v0", None), xi=1).policy.tree()
     assert "out  the number of the action, 0 to 1" in export_c(tree)
     assert " N" not in export_c(tree)
-
-
-class Helped(NamedTuple):
-    outflow: float
-
-
-def spilled(level):
-    return 0.1 * level
-
-
-def helped_step(tank, state, action):
-    state[0] -= spilled(state[0])
-    return 0.0, False
-
-
-def test_a_helper_that_is_not_compiled_is_named(tank, monkeypatch):
-    known = system_of(gym.make("Tank-v0"))
-    helped = dataclasses.replace(known, constants=Helped, describe=lambda env: Helped(0.1), step=helped_step)
-    monkeypatch.delitem(REGISTRY, known.constants)
-    monkeypatch.setitem(REGISTRY, Helped, helped)
-    with pytest.raises(TypeError, match="^Tank uses spilled, a function that is not compiled: write @python_or_jit"):
-        SPAQL("Tank-v0", xi=1).learn(1)
 
 
 def test_the_example_of_its_use_runs_as_printed(folder, tank):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import sys
 
@@ -20,7 +19,6 @@ from spaql.policies import (
     export_structured_text,
     export_text,
     imitate,
-    in_words,
     robustness,
 )
 from spaql.policies.imitate import grow
@@ -171,17 +169,6 @@ def test_policies_of_any_environment():
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Exports for readers
-
-
-def test_words_say_what_the_tree_does(agents):
-    tree = agents[SPAQLTS, "CartPole-v0"].policy.tree(leaves=4, rounds=1, episodes=20)
-    said = re.findall(r"The force is ([-+]\d+) N if (.*?)\.(?= The|$)", in_words(tree, decimals=17))
-    for values in np.random.default_rng(0).normal(0, 0.1, (200, 4)):
-        names = dict(zip(("x", "x_dot", "theta", "theta_dot"), values, strict=True))
-        for force, when in said:
-            rule = re.sub(r" (m/s|rad/s|rad|m)(?= |;|$)", "", when).replace("≥", ">=").replace("if ", "")
-            holds = any(eval(part, {}, names) for part in rule.split("; or "))
-            assert holds == (tree.predict(values)[0] == (1 if force == "+10" else 0))
 
 
 def test_leaves_that_no_visit_has_reached_are_marked(agents):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, SPAQLR
-from spaql.policies import export_c, export_json, export_python, export_structured_text, export_text, in_words
+from spaql.policies import export_c, export_json, export_python, export_structured_text, export_text
 from tests.policies.test_policies import Plane, borders, random_observations
 
 AGENTS = {  # five torques, a torque, a force, two actuators without and with a twin, and an angle
@@ -145,7 +145,7 @@ def test_a_program_does_what_the_agent_does(case, reader, tmp_path):
 
 def test_what_no_program_can_have_is_refused():
     policy = SPAQL("CartPole-v0", xi=4, seed=1).policy
-    for export in (export_c, export_json, export_python, export_structured_text, export_text, in_words):
+    for export in (export_c, export_json, export_python, export_structured_text, export_text):
         with pytest.raises(TypeError, match=r"expected a tree, not Policy\(.*policy.tree\(\)"):
             export(policy)
     tree = policy.tree()

@@ -19,7 +19,7 @@ from spaql.compiling import cached_jit, python_or_jit
 from spaql.paper.engine.algorithms import Trained
 from spaql.paper.engine.job import seeds
 from spaql.rules import HISTORY
-from spaql.systems import begin, compiled_world, episode_limit, make_env, move, room, space_of
+from spaql.systems import begin, compiled_world, episode_limit, make_env, move, space_of
 
 
 class Grid(NamedTuple):
@@ -71,7 +71,7 @@ def between(corners, values, at, shares):
 def transitions(world, grid, actions, cells, shares, rewards):
     """Write which cell each action leads to from each node, -1 if the episode ends, where in it, and what it earns."""
     dimensions = len(grid.nodes)
-    start, state, action = np.empty(dimensions), room(world), np.empty(1)
+    start, state, action = np.empty(dimensions), world.room(), np.empty(1)
     for node in range(len(cells)):
         rest = node
         for j in range(dimensions):
@@ -104,7 +104,7 @@ def play(world, grid, actions, values, every, limit, depth, starts, returns):
 
     What comes after them is worth what `values` says, which has every so-manyth step's.
     """
-    state, ahead = room(world), room(world)
+    state, ahead = world.room(), world.room()
     action, shares, count = np.empty(1), np.empty(len(grid.nodes)), len(actions)
     for episode in range(len(starts)):
         begin(world.constants, starts[episode], state)

@@ -14,7 +14,7 @@ from spaql.paper.engine.algorithms import CHECKPOINT, Trained
 from spaql.paper.engine.job import seeds
 from spaql.replay import follow_all, share_of_random
 from spaql.rules import HISTORY
-from spaql.systems import ENDED, compiled_world, episode_limit, make_env, reset, room, space_of, step
+from spaql.systems import ENDED, compiled_world, episode_limit, make_env, space_of
 from spaql.systems.environments import angles_of
 from spaql.tileq import PLAIN, Tiles, TileWeights, count_of, sum_of
 
@@ -50,13 +50,13 @@ def train_sarsa(world, starts, before, samples, what, given, stamp, rng):
     """
     fade, rate = given.gamma * given.lam, given.alpha / what.width
     back = 1 + int(math.log(LEAST) / math.log(fade))  # steps that traces reach back
-    state, x, action = room(world), np.empty((1, len(world.space.centre))), np.empty(what.actions.shape[1])
+    state, x, action = world.room(), np.empty((1, len(world.space.centre))), np.empty(what.actions.shape[1])
     found = np.empty((back, what.width), np.int32)  # the tiles of the last steps, a ring
     taken = np.empty(back, np.int64)  # their actions
     after = np.empty((1, what.width), np.int32)
     t, episode = before, 0
     while t < samples:
-        reset(world, state, starts[episode], x[0])
+        world.reset(state, starts[episode], x[0])
         episode += 1
         what.place(x, after, 0)
         a = explore(what, given, t, x, after, rng)
@@ -66,7 +66,7 @@ def train_sarsa(world, starts, before, samples, what, given, stamp, rng):
             found[here], taken[here] = after[0], a
             q = sum_of(what.weights, after, 0, a)
             action[:] = what.actions[a]
-            reward, over = step(world, state, action, x[0])
+            reward, over = world.step(state, action, x[0])
             what.place(x, after, 0)
             t += 1
             a = explore(what, given, t, x, after, rng)

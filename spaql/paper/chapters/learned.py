@@ -13,7 +13,7 @@ from spaql.loop import Run, advance
 from spaql.paper.engine.job import FRESH, SEED
 from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
 from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split, update
-from spaql.systems import ENDED, reset, room, step
+from spaql.systems import ENDED
 from spaql.updates import bonus, choose, learning_rate, value
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -62,12 +62,12 @@ def learn(p, learner, control, h, ball, x, y, reward, ended):
 @python_or_jit
 def train(world, start, p, learner, control, tau, rng):
     """Play one episode and learn from each of its steps; return the partition and the number of steps."""
-    state, x, y, action = room(world), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
-    reset(world, state, start, x)
+    state, x, y, action = world.room(), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
+    world.reset(state, start, x)
     for h in range(learner.limit):
         ball = choose(p.balls, p.cells, p.axes, learner, h, x, tau, rng)
         draw_action(p.low, p.high, ball, world.space, False, rng, action)
-        reward, over = step(world, state, action, y)
+        reward, over = world.step(state, action, y)
         if learn(p, learner, control, h, ball, x, y, reward, over == ENDED):
             first = p.counts[BALLS]
             p = split(p, ball, learner.discrete, learner.random_ties, rng)

@@ -144,7 +144,7 @@ def tick_turns(axes: Axes, period: float) -> None:
 # Decision trees
 
 
-def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
+def draw_tree(tree: Tree) -> Figure:
     """Return the tree as a drawing: below a question is its answer yes on the left, no on the right.
 
     A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
@@ -164,9 +164,9 @@ def draw_tree(tree: Tree, decimals: int = 2) -> Figure:
     for node, (across, down) in enumerate(place):
         leaf = tree.feature[node] == LEAF
         if leaf:
-            text = describe_action(tree, node, decimals)
+            text = describe_action(tree, node)
         else:
-            name, _, rest = describe_question(tree, node, "<", decimals).partition(" ")
+            name, _, rest = describe_question(tree, node, "<").partition(" ")
             text = f"{symbols.get(name) or name} {rest}?"
             for child, answer in ((tree.left[node], "yes"), (tree.right[node], "no")):
                 to = place[child]
