@@ -16,7 +16,8 @@ Learning moves it towards a target G,
     Q(c, a) ← Q(c, a) + α (G - Q(c, a)).
 
 A cell that has had `visits` visits is halved across the axis along which it is widest, as a share of all states seen
-so far; what no state has reached yet is no part of its width.  Both halves inherit its estimates.
+so far; what no state has reached yet is no part of its width.  Remembered steps that are learned from again do not
+count as visits.  Both halves inherit its estimates.
 """
 
 import math

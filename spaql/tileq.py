@@ -12,7 +12,9 @@ tilings see finer than the tiles of each.  The best action is argmax_a Q(x, a).
 Learning (see `spaql.replay`: where targets come from, and which actions are taken) moves Q(x, a) towards a target G:
 
     w(T_k(x), a) ← w(T_k(x), a) + α/n (G - Q(x, a)),        of the action that was taken,
-    w(T_k(x), b) ← w(T_k(x), b) + κ α/n (G - Q(x, a)),      of all others.
+    w(T_k(x), b) ← w(T_k(x), b) + κ α/n (G - Q(x, a)),      of all others,
+
+so that Q(x, a) itself moves by α (G - Q(x, a)).
 
 With κ = 0.95 the actions share most of what is learned.  In many systems one step more or less in some direction makes
 little difference, so that Q depends on the state far more than on the action: what is learned of one action is then

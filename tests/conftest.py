@@ -40,7 +40,7 @@ in_browser = pytest.mark.skipif(
 
 
 # The files of tests that take longest begin first, so that none runs on alone at the end.
-FIRST = ("test_book", "test_explorer", "test_own_problem_page", "test_register", "test_agent", "test_runs")
+FIRST = ("test_book", "test_explorer", "test_own_problem_page", "test_register", "test_agent")
 
 
 def pytest_collection_modifyitems(items):

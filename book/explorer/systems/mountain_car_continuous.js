@@ -1,5 +1,5 @@
 "use strict";
-// The car in the valley with an engine of any strength, as in spaql/systems/mountain_car_continuous.py: Gymnasium's
+// The car in the valley with an engine of any strength, as in spaql/systems/mountain_car.py: Gymnasium's
 // dynamics, in float32 from the first step on.
 
 (globalThis.SPAQL_SYSTEMS ??= {}).MountainCarContinuous = (() => {
