@@ -22,6 +22,7 @@ from spaql.interrupts import deferred_interrupts
 FORMAT, VERSION = "saved agent", 1
 LARGEST = 2**31  # bytes an archive may unpack to
 FINITE = sys.float_info.max
+HEADER = 10**6  # bytes of a header, which is read as JSON
 SMALL, RATIO = 2**26, 100  # bytes that any may unpack to; a larger one at most to so many times its own size
 
 
@@ -58,6 +59,8 @@ def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.nd
     try:
         with zipfile.ZipFile(path) as file:
             size = sum(entry.file_size for entry in file.infolist())
+            if file.getinfo("header.npy").file_size > HEADER:
+                raise ValueError(f"its header has more than {HEADER:,} bytes")
         if size > min(LARGEST, max(SMALL, RATIO * Path(path).stat().st_size)):
             raise ValueError(f"it would unpack to {size:,} bytes")
         with np.load(path, allow_pickle=False) as file:

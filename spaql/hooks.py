@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spaql import files
 from spaql.agent import Agent
 from spaql.checks import check_integer, check_number, load
 
@@ -65,7 +66,13 @@ def keep_best(
         if best or not Path(path).exists():
             return
         kept = type(agent).load(path, agent.env)
-        if any(getattr(kept, name) != getattr(agent, name) for name in ("parameters", "rules", "env_seed")):
+        made_for = files.read(path, type(agent).__name__)[0]["env_id"]
+        told = [
+            (each.parameters, each.rules, each.env_seed, each.seed.entropy, each.seed.spawn_key)
+            for each in (kept, agent)
+        ]
+        elsewhere = None not in (made_for, agent.env_id) and made_for != agent.env_id
+        if elsewhere or told[0] != told[1]:
             raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
         best.append(score(kept))
 

@@ -29,9 +29,17 @@ def main(arguments=None):
         raise SystemExit(f"spaql: {' '.join(str(error).split())[:SHOWN]}") from error
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose messages stay short, whatever was typed."""
+
+    def error(self, message):
+        """Exit with a message."""
+        super().error(message[:SHOWN])
+
+
 def make_parser():
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
+    parser = Parser(prog="spaql", description="A companion to 'Control with adaptive Q-learning'.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -37,12 +37,13 @@ def make_env(env: str | gym.Env) -> gym.Env:
         with warnings.catch_warnings():
             # Gymnasium advises against CartPole-v0, which is the paper's.
             warnings.simplefilter("ignore", DeprecationWarning)
-            return gym.make(env)
+            env = gym.make(env)
     if not isinstance(env, gym.Env):
         raise TypeError(f"env must be an id or a gymnasium.Env, not {type(env).__name__}")
     for wrapper in wrappers_of(env):
-        if cure := STATEFUL.get(type(wrapper)):
-            raise ValueError(f"{type(wrapper).__name__} keeps statistics that each episode changes: {cure}")
+        for kind, cure in STATEFUL.items():
+            if isinstance(wrapper, kind):
+                raise ValueError(f"{type(wrapper).__name__} keeps statistics that each episode changes: {cure}")
     return env
 
 

@@ -207,7 +207,7 @@ def test_the_best_agent_is_kept_and_an_interrupted_run_goes_on_with_it(tmp_path)
     make().learn(25, 2, callback=keep_best(path, 1, 20))
     SPAQL.load(saved).learn(35, 2, callback=keep_best(path, 1, 20))
     assert SPAQL.load(path).evaluate(20, seed=0).mean() == max(means)
-    other = SPAQL("CartPole-v0", xi=20, seed=1)
+    other = SPAQL("CartPole-v0", xi=20, seed=1, env_seed=make().env_seed)
     with pytest.raises(ValueError, match="another run"):
         other.learn(1, 2, callback=keep_best(path, 100, 20))
     assert len(other.history) == 0  # refused before training
@@ -238,6 +238,10 @@ def test_learning_curves_are_drawn_and_shown_once():
 def test_wrappers_that_an_evaluation_would_change_are_refused(wrapper):
     with pytest.raises(ValueError, match=wrapper.__name__):
         SPAQL(gym.wrappers.TimeLimit(wrapper(Room()), 50), xi=1)
+    derived = type("Derived", (wrapper,), {})
+    gym.register(f"{wrapper.__name__}-v0", entry_point=lambda: derived(Room()))
+    with pytest.raises(ValueError, match="Derived"):
+        SPAQL(f"{wrapper.__name__}-v0", xi=1)
 
 
 def test_where_all_is_one_state_to_the_agent_it_is_said():

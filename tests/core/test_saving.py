@@ -80,6 +80,15 @@ def test_nothing_is_unpacked_that_is_too_long(tmp_path):
         SPAQL.load(path)
 
 
+def test_a_header_of_megabytes_is_not_read(tmp_path):
+    path, *_ = saved(tmp_path)
+    entropy = np.frombuffer(b'{"seed": ' + b"0, " * 10**6 + b"}", np.uint8)
+    with np.load(path) as file:
+        np.savez_compressed(path, **dict(file) | {"header": entropy})
+    with pytest.raises(ValueError, match="its header has more than"):
+        SPAQL.load(path)
+
+
 @pytest.mark.parametrize("name", ["agent", "environment", "prediction"])
 @pytest.mark.parametrize(
     "stream", [{"bit_generator": "MT19937", "state": {"key": [0] * 624, "pos": -9}}, {"state": 3}, [8]]

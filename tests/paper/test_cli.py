@@ -78,6 +78,12 @@ def test_run_lists_the_parameters_of_a_notebook(capsys):
 # The others
 
 
+def test_what_was_typed_is_not_echoed_whole(capsys):
+    with pytest.raises(SystemExit):
+        main(["claims", "--verdict", "x" * 100_000])
+    assert len(capsys.readouterr().err) < 1000
+
+
 def test_claims_are_printed_as_json(capsys):
     main(["claims", "cartpole-ts-solves", "--json"])
     [claim] = json.loads(capsys.readouterr().out)
