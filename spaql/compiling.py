@@ -149,8 +149,10 @@ def private_folder(name: str, module: str = "") -> Path | None:
     Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     """
     digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(module)).hexdigest()[:16]
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
-    for folder in (home / f"{name}-{digest}" for home in (PACKAGE / "__pycache__", user_cache)):
+    homes = [PACKAGE / "__pycache__"]
+    with contextlib.suppress(RuntimeError):  # not everyone has a home
+        homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
+    for folder in (home / f"{name}-{digest}" for home in homes):
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()

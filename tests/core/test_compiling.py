@@ -26,6 +26,16 @@ def test_the_folder_is_private_or_another_one_is_taken(tmp_path, monkeypatch):
     assert private_folder("package") is None
 
 
+def test_a_user_without_a_home_has_the_packages_own_folder(tmp_path, monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(compiling, "PACKAGE", tmp_path)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(compiling.Path, "home", nowhere)
+    assert compiling.private_folder.__wrapped__("package").parent == tmp_path / "__pycache__"
+
+
 def test_an_edit_in_any_module_of_the_package_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(compiling, "PACKAGE", tmp_path)
     module = tmp_path / "deep" / "tiles.py"

@@ -97,6 +97,14 @@ def test_an_interrupted_run_keeps_what_was_complete(folders, monkeypatch):
     assert set(jobs[:2]) >= set(store.find(jobs)) != set()
 
 
+def test_rows_are_found_in_the_order_that_they_are_asked_for(folders):
+    """So that a sample of them, as `verify` takes, is the same in every process."""
+    jobs = small_jobs()
+    run(jobs, progress_bar=False)
+    assert list(store.find(jobs)) == jobs
+    assert list(store.find(jobs[::-1])) == jobs[::-1]
+
+
 def test_rows_of_another_version_are_stale(folders, monkeypatch):
     jobs = small_jobs()
     run(jobs, progress_bar=False)

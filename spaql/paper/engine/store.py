@@ -74,16 +74,16 @@ def find(jobs: Iterable[Job], folders: Iterable[Path] | None = None) -> dict[Job
 
     Folders that come first win; if none are given, they are those of the published results and of work in progress.
     """
-    wanted: dict[str, set[Job]] = {}
+    wanted: dict[str, list[Job]] = {}
     for job in jobs:
-        wanted.setdefault(job.study, set()).add(job)
+        wanted.setdefault(job.study, []).append(job)
     found: dict[Job, dict] = {}
     for folder in folders or (results(), own_results()):
         for study, asked in wanted.items():
             for path in sorted({*folder.glob(f"{study}.parquet"), *folder.glob(f"{study}.*.parquet")}):
                 known = rows_of(path, path.stat().st_mtime_ns)
-                for job in asked & known.keys():
-                    if known[job]["numerics"] == numerics(job.algorithm):
+                for job in asked:
+                    if job in known and known[job]["numerics"] == numerics(job.algorithm):
                         found.setdefault(job, known[job])
     return found
 
