@@ -96,8 +96,6 @@ def machine_code(function: Callable, system: type) -> Callable:
 def compile_when_called(function: Callable, folder: Path | None, subject: str = "") -> Callable:
     """Return a function that is compiled when it is called, and kept in a folder; log it if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
-    if numba.config.DISABLE_JIT:
-        return compiled
     compile_now = compiled._compiler.compile
 
     def compile_aloud(*arguments: Any) -> Any:
