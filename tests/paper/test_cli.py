@@ -1,6 +1,7 @@
 """The command line: what it refuses, in one line, and that what it runs comes out."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,8 +113,9 @@ def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(smal
     assert "nowhere" in refused(["reproduce", "--into", str(tmp_path / "nowhere")])
 
 
-def test_ctrl_c_is_one_line():
-    code = "import spaql.paper.cli as cli\ndef bench(): raise KeyboardInterrupt\ncli.bench = bench\ncli.main(['bench'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 1
-    assert done.stderr == "spaql: interrupted\n"
+@pytest.mark.parametrize("package", ["gymnasium", "pyarrow"])  # the first imported for all, the second for a command
+def test_ctrl_c_is_one_line(package, tmp_path):
+    (tmp_path / f"{package}.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+    there = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-m", "spaql", "claims"], capture_output=True, text=True, env=there)
+    assert (done.returncode, done.stderr) == (1, "spaql: interrupted\n")

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from spaql.compiling import python_or_jit
 from spaql.paper.baselines.settings import SAMPLES, settings_of
 from spaql.paper.engine.algorithms import CHECKPOINT, Trained, record_episode
 from spaql.paper.engine.job import seeds
+from spaql.policies.play import step_batch
 from spaql.rules import HISTORY
-from spaql.systems import begin, compiled_world, episode_limit, make_env, make_generator, move, observe, space_of
+from spaql.systems import begin, compiled_world, episode_limit, make_env, make_generator, observe, space_of
 
 try:
     import torch
@@ -24,25 +24,6 @@ CLASSES = {"TRPO": TRPO, "TRPO tuned": TRPO, "SAC": SAC, "PPO": PPO, "DQN": DQN}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Environments side by side
-
-
-@python_or_jit
-def begin_batch(world, starts, states, observations):
-    """Begin an episode from each row of `starts`; observations are in the environment's units."""
-    for i in range(len(states)):
-        begin(world.constants, starts[i], states[i])
-        observe(world.constants, states[i], observations[i])
-
-
-@python_or_jit
-def step_batch(world, states, actions, observations, rewards, over):
-    """Take a step of each episode that is not over, and write its reward, which is 0 where there was no step."""
-    for i in range(len(states)):
-        rewards[i] = 0.0
-        if not over[i]:
-            reward, over[i] = move(world.constants, states[i], actions[i])
-            rewards[i] = reward * world.scale + world.shift
-        observe(world.constants, states[i], observations[i])
 
 
 class CompiledVecEnv(VecEnv):
@@ -74,8 +55,9 @@ class CompiledVecEnv(VecEnv):
         return self._observations.copy()
 
     def _begin(self, i):
-        starts, one = self._world.draw(self._rngs[i], 1), slice(i, i + 1)
-        self._world.call(begin_batch, starts, self._states[one], self._observations[one])
+        (start,), constants = self._world.draw(self._rngs[i], 1), self._world.model.constants
+        begin(constants, start, self._states[i])
+        observe(constants, self._states[i], self._observations[i])
         self._returns[i] = self._steps[i] = 0
         self._fell[i] = False
 
@@ -84,6 +66,7 @@ class CompiledVecEnv(VecEnv):
 
     def step_wait(self):
         """Step all environments; those whose episode ends begin another."""
+        self._rewards[:] = 0.0
         self._world.call(step_batch, self._states, self._actions, self._observations, self._rewards, self._fell)
         self._returns += self._rewards
         self._steps += 1

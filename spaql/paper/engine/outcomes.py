@@ -84,9 +84,8 @@ def batches(job: Job, history: Curves) -> np.ndarray:
 def of_curve(job: Job, history: np.ndarray) -> dict[str, float]:
     """Return the numbers of a learning curve."""
     rewards, at = history["rewards"], batches(job, history)
-    early = rewards[(at > 0) & (at <= EARLY)]
-    if ALGORITHMS[job.algorithm].by_samples:  # whose rows are no batches
-        early = rewards[:0]
+    # The rows of algorithms that count samples are no batches.
+    early = rewards[(at > 0) & (at <= EARLY) & (not ALGORITHMS[job.algorithm].by_samples)]
     return {
         "early": float(early.mean()) if early.size else np.nan,
         "early_all": mean_of_everything(job, history, EARLY),

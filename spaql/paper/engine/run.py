@@ -32,7 +32,7 @@ def run(
     this address; the numbers do not depend on them.  `stored=False` neither looks for rows nor stores any; a `folder`
     is where rows are looked for and added, instead of the published results and `_build/runs`.
     """
-    jobs = list(jobs)
+    jobs, workers = list(jobs), check_integer("workers", workers, at_least=0)
     found = store.find(jobs, [folder] if folder else None) if stored else {}
     missing = [job for job in dict.fromkeys(jobs) if job not in found]
     refuse_without_torch(missing)
@@ -64,7 +64,6 @@ def compute(job: Job) -> tuple[dict, Job]:
 def compute_all(jobs, workers, scheduler):
     """Yield the rows of agents, the longest first, so that no worker is left with a long one at the end."""
     jobs = sorted(jobs, key=effort, reverse=True)
-    count = check_integer("workers", workers, at_least=0) or os.cpu_count()
     # Machine code leaves Python's lock alone, so that threads suffice; others need processes.
     groups = {"threading": [job for job in jobs if on_threads(job)]}
     groups["loky"] = [job for job in jobs if not on_threads(job)]
@@ -74,7 +73,7 @@ def compute_all(jobs, workers, scheduler):
     for backend, group in groups.items():
         if group:
             with joblib.parallel_config(backend, **given):
-                parallel = joblib.Parallel(count, return_as="generator_unordered", batch_size=1)
+                parallel = joblib.Parallel(workers or os.cpu_count(), return_as="generator_unordered", batch_size=1)
                 yield from parallel(joblib.delayed(compute)(job) for job in group)
 
 
