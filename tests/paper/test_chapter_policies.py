@@ -18,6 +18,6 @@ def test_random_trees_are_trees_of_that_size_and_are_drawn_without_crossings(sys
         seen = tree.apply(np.random.default_rng(0).normal(scale=2, size=(500, len(names.observed))))
         assert np.all(tree.feature[seen] == LEAF)
         place = place_nodes(tree)
-        assert sorted(place[tree.feature == LEAF, 0]) == [0, 1, 2, 3, 4]
+        assert sorted(place[tree.feature == LEAF, 1]) == [0, 1, 2, 3, 4]
     draw_tree(trees[0]).canvas.draw()
     assert len({tree.threshold.tobytes() for tree in trees}) == 20

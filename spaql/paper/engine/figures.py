@@ -1,5 +1,7 @@
 """Figures that several chapters share: learning curves beside the paper's ends, episodes, and decision trees."""
 
+import itertools
+
 import gymnasium as gym
 import numpy as np
 import pandas as pd
@@ -145,19 +147,11 @@ def tick_turns(axes: Axes, period: float) -> None:
 
 
 def draw_tree(tree: Tree) -> Figure:
-    """Return the tree as a drawing: below a question is its answer yes on the left, no on the right.
-
-    A tree with more leaves than fit beside each other grows to the right instead, its answer yes above and no below.
-    """
+    """Return the tree as a drawing that grows to the right: above a question's branches is its answer yes, below no."""
     place, system = place_nodes(tree), system_called(tree.variables.system)
     known = (*system.observed, *system.state) if system else ()
     symbols = {variable.name: variable.formula for variable in known}
-    sideways = 1.2 * tree.leaves > WIDTH
-    if sideways:
-        place, size = place[:, ::-1], (max(WIDTH, 1.55 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves)
-    else:
-        size = (WIDTH, 0.4 + 0.7 * (tree.depth + 1))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=(max(WIDTH, 1.75 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
     text_style = {"fontsize": FONT, "ha": "center", "va": "center"}
@@ -172,7 +166,7 @@ def draw_tree(tree: Tree) -> Figure:
                 to = place[child]
                 axes.plot([across, to[0]], [-down, -to[1]], color="0.5", linewidth=1.2, zorder=1)
                 # Between two boxes, of which a question's is the wider one.
-                along = 0.57 if sideways and tree.feature[child] == LEAF else 0.5
+                along = 0.57 if tree.feature[child] == LEAF else 0.5
                 x, y = across + along * (to[0] - across), down + along * (to[1] - down)
                 box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
                 axes.text(x, -y, answer, color="0.25", zorder=2, bbox=box, **text_style)
@@ -184,18 +178,14 @@ def draw_tree(tree: Tree) -> Figure:
 
 
 def place_nodes(tree: Tree) -> np.ndarray:
-    """Return the place of each node: leaves side by side, a question in the middle above its answers."""
-    place = np.zeros((len(tree.feature), 2))
-    leaves = iter(range(len(place)))
+    """Return the place of each node: leaves below each other, a question halfway between its answers, to the left."""
+    place, leaves = np.zeros((len(tree.feature), 2)), itertools.count()
 
     def put(node, depth):
         children = tree.left[node], tree.right[node]
-        if tree.feature[node] == LEAF:
-            across = next(leaves)
-        else:
-            across = (put(children[0], depth + 1) + put(children[1], depth + 1)) / 2
-        place[node] = across, depth
-        return across
+        down = next(leaves) if tree.feature[node] == LEAF else sum(put(child, depth + 1) for child in children) / 2
+        place[node] = depth, down
+        return down
 
     put(0, 0)
     return place
