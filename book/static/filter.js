@@ -1,5 +1,6 @@
 "use strict";
-// A line above a long table to choose its rows by a word, and by the verdict in each column that has verdicts.
+// A line above a long table to choose its rows by a word, and by the verdict in each column that has verdicts.  Each
+// body of the table begins with a row that names a part, which is hidden if nothing of the part is left.
 // Without this file the table is all there.
 
 function verdictIn(row, column) {
@@ -7,7 +8,7 @@ function verdictIn(row, column) {
 }
 
 function addFilter(table) {
-  const rows = [...table.tBodies[0].rows];
+  const rows = [...table.querySelectorAll("tbody tr:has(td)")];
   const line = document.createElement("p");
   line.className = "filter";
   const word = Object.assign(document.createElement("input"), { type: "search", placeholder: "a word, as CartPole" });
@@ -27,8 +28,10 @@ function addFilter(table) {
     const wanted = word.value.toLowerCase();
     for (const row of rows) {
       const fits = choices.every(({ choice, column }) => !choice.value || verdictIn(row, column) === choice.value);
-      row.hidden = !(fits && row.textContent.toLowerCase().includes(wanted));
+      const text = row.parentElement.rows[0].textContent + row.textContent;
+      row.hidden = !(fits && text.toLowerCase().includes(wanted));
     }
+    for (const part of table.tBodies) part.hidden = [...part.rows].slice(1).every((row) => row.hidden);
     count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
   };
   word.addEventListener("input", update);

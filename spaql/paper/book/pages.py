@@ -99,4 +99,4 @@ def studies_table() -> Table:
         steps = agents.reindex(columns=["steps", "evaluation_steps"]).sum().sum()
         sizes = {"agents": len(agents), "environment steps": steps, "worker-minutes": agents.wall.sum() / 60}
         rows.append({"study": f"`{name}`", "what": entry.title} | {k: number(v, 0) for k, v in sizes.items()})
-    return Table(pd.DataFrame(rows), "The stored studies, and what they took", "tab-studies")
+    return Table(pd.DataFrame(rows), "The stored studies. A worker-minute is a minute of one core", "tab-studies")

@@ -1,14 +1,16 @@
 """The paper's claims to read: tables for the book's page of claims, and text or JSON for `spaql claims`."""
 
+import html
 import math
+import re
 import textwrap
 
 import pandas as pd
 
-from spaql.paper.claims.judge import IN_WORDS, verdicts
-from spaql.paper.claims.load import DIFFERS, HOLDS, UNDECIDED, VERDICTS, matching, read
+from spaql.paper.claims.judge import verdicts
+from spaql.paper.claims.load import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, matching, read
 from spaql.paper.claims.measures import AGENTS
-from spaql.paper.engine.style import p_value
+from spaql.paper.engine.style import number, p_value
 from spaql.paper.engine.tables import Table, badge, bracketed, csv_link
 
 # What stands before and after the values of a kind, and how many digits they have.
@@ -25,9 +27,10 @@ SHOWN = {
 def show_ours(row, before=""):
     """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
     ours, low, high = (getattr(row, f"{before}{name}") for name in ("ours", "low", "high"))
-    first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 10_000 else 2))
+    first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 1000 else 2))
     interval = "" if math.isnan(low) else f" [{low:,.{digits}f}, {high:,.{digits}f}]"
-    return f"{first}{ours:,.{digits}f}{last}{interval}"
+    sign = "+" if row.kind in ("order", "level") else ""
+    return f"{first}{ours:{sign},.{digits}f}{last}{interval}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -60,13 +63,11 @@ def summary(frame):
         holds, differs, undecided = ((frame[column] == name).sum() for name in (HOLDS, DIFFERS, UNDECIDED))
         return f"{holds} hold, {differs} differ, {undecided} undecided"
 
-    inside = frame.inside[frame.verdict == UNDECIDED]
-    agree = (
-        f" Undecided means that {AGENTS} agents are too few to decide: in {inside.sum()} of {len(inside)} our estimate "
-        "agrees with the paper."
+    inside = frame.inside[frame.verdict == UNDECIDED].sum()
+    return (
+        f"{len(frame)} claims. As written: {counts('verdict')} ({AGENTS} agents are too few to decide; in {inside} of "
+        f"these our estimate agrees with the paper). As run: {counts('run_verdict')}."
     )
-    text = f"{len(frame)} claims. As written: {counts('verdict')}. As run: {counts('run_verdict')}."
-    return text + (agree if len(inside) else "")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -80,56 +81,74 @@ def substitutions() -> dict[str, str]:
     unchecked = unchecked.rename(columns={"place": "where", "reason": "why it is not judged"})
     caption = "What the paper says and our runs cannot judge"
     return {
-        "claims_table": verdict_table(frame).myst(),
+        "claims_summary": summary_table(frame).myst(),
+        "claims_table": claims_table(frame),
         "claims_data": csv_link(frame, "claims", "This table (CSV)"),
         "unchecked_table": Table(unchecked, caption, "tab-unchecked", words=True).myst(),
         "deviations_table": deviations_table().myst(),
     }
 
 
-def verdict_table(frame) -> Table:
-    """Return every claim with its two verdicts, and why."""
-    rows = []
-    for row in frame.itertuples():
-        same = row.run_ours == row.ours and row.run_verdict == row.verdict
-        run = "(the same)" if same else show_ours(row, "run_")
-        expected = f"equal within {row.allowed}" if row.allowed.startswith("±") else row.allowed
-        also = ", and our estimate is" if row.verdict == UNDECIDED and row.inside else ""
-        said = "" if row.said == IN_WORDS else f"The paper: {row.said}. "
-        small = f"{said}Should be {expected}{also}. For: {p_value(row.p_for)}, against: {p_value(row.p_against)}."
-        link = f'<a id="claim-{row.id}" href="#claim-{row.id}"><code>{row.id}</code></a>'
-        claim = f"**{row.statement}** ({link}, {row.place.split(':')[0]}). {row.why}".rstrip()
-        rows.append(
-            {
-                "claim": f"{claim}<br><small>{minus(small)}</small>",
-                "as written": f"{badge(row.verdict, row.direction)} {minus(show_ours(row))}",
-                "as run": f"{badge(row.run_verdict, row.run_direction)} {minus(run)}",
-            }
-        )
+def summary_table(frame) -> Table:
+    """Return how many claims of each part of the paper get which verdict."""
+    undecided = frame.verdict == UNDECIDED
+    kinds = {"claims": frame.id != "", "hold": frame.verdict == HOLDS, "differ": frame.verdict == DIFFERS}
+    kinds |= {"undecided": undecided, "of these, estimate agrees": undecided & frame.inside}
+    counts = pd.DataFrame(kinds).groupby(frame.place, sort=False).sum()
+    parts = [f'<a href="#{anchor(place)}">{place}</a>' for place in counts.index]
+    rows = pd.concat([counts, counts.sum().to_frame().T], ignore_index=True).astype(str).replace("0", "")
+    rows.insert(0, "part of the paper", [*parts, "**all**"])
+    caption = "How many of the paper's claims hold, by the part of the paper that makes them. Empty: none"
+    return Table(rows, caption, "tab-claims")
+
+
+def anchor(place):
+    """Return what names a part of the paper in an address."""
+    return re.sub(r"\W+", "-", place.split(":")[0]).lower()
+
+
+def claims_table(frame) -> str:
+    """Return every claim with the paper's number, ours and the verdict; the tests are folded away below each."""
     caption = (
-        "Every claim, and both verdicts with what we measured. In small print: the paper's number, where ours should "
-        "lie (and whether our estimate of an undecided claim does), and p for and against"
+        "Every claim, in the paper's order. Where a claim compares two groups, the number is their difference. In "
+        "brackets the 95 % interval of ours; (up) and (down) say on which side of the paper it lies"
     )
-    return Table(pd.DataFrame(rows), caption, "tab-verdicts", words=True, filtered=True)
+    heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
+    parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']
+    for place, rows in frame.groupby("place", sort=False):
+        parts.append(f'<tbody><tr><th colspan="4" id="{anchor(place)}">{place}</th></tr>')
+        for row in rows.itertuples():
+            claim = f'<a id="claim-{row.id}"></a>{html.escape(row.statement)}'
+            parts.append(f"<tr><td>{claim}<details><summary>the test</summary>{tested(row)}</details></td>")
+            cells = (minus(row.said), minus(show_ours(row)), badge(row.verdict, row.direction))
+            parts.append("".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        parts.append("</tbody>")
+    return "\n".join(["```{raw} html", *parts, "</table>", "```"])
+
+
+def tested(row):
+    """Return how a claim was judged, in sentences."""
+    expected = f"equal within {row.allowed}" if row.allowed.startswith("±") else row.allowed
+    also = ", and our estimate is" if row.verdict == UNDECIDED and row.inside else ""
+    text = f"Should be {expected}{also}. For: {p_value(row.p_for)}; against: {p_value(row.p_against)}. "
+    if (row.run_ours, row.run_verdict) != (row.ours, row.verdict):
+        text += f"As run: {row.run_verdict}{bracketed(row.run_direction)}, {show_ours(row, 'run_')}. "
+    if row.fresh_verdict not in ("", NOT_JUDGED):
+        text += f"On fresh episodes: {row.fresh_verdict}, {number(row.fresh)}. "
+    return f"{minus(text)} {html.escape(row.why)} <code>{row.id}</code>"
 
 
 def minus(text):
     """Return numbers with a proper minus sign."""
-    return text.replace("-", "−")
+    return re.sub(r"-(?=\d)", "−", text)
 
 
 def deviations_table() -> Table:
     """Return the register of deviations."""
-    rows = [
-        {
-            "what": row["topic"],
-            "paper": row["paper"],
-            "here": row["ours"],
-            "because": row["reason"],
-            "can affect": f"{len(matching(*row['affects']))} claims: "
-            + ", ".join(f"`{pattern}`" for pattern in row["affects"]),
-        }
-        for row in read("deviations.toml")["deviation"]
+    frame = pd.DataFrame(read("deviations.toml")["deviation"])
+    frame["affects"] = [
+        f"{len(matching(*names))} claims: {', '.join(f'`{name}`' for name in names)}" for names in frame["affects"]
     ]
+    heads = {"topic": "what", "paper": "paper", "ours": "here", "reason": "because", "affects": "can affect"}
     caption = "Where we differ from the paper, why, and which claims it can affect"
-    return Table(pd.DataFrame(rows), caption, "tab-deviations", words=True)
+    return Table(frame[[*heads]].rename(columns=heads), caption, "tab-deviations", words=True)

@@ -19,40 +19,34 @@ LINE = 115  # characters that a row of a table has room for if its cells do not 
 class Table:
     """A frame with a caption: a numbered table in the book, an HTML table in Jupyter, text in a terminal.
 
-    A `note` is a paragraph below it; `words` says that cells are sentences, not numbers; of a `filtered` one a reader
-    can choose rows (see filter.js).
+    A `note` is a paragraph below it; `words` says that cells are sentences, not numbers.
     """
 
-    def __init__(
-        self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False, filtered: bool = False
-    ):
-        self.frame, self.caption, self.name = frame, caption, name
-        self.note, self.words, self.filtered = note, words, filtered
+    def __init__(self, frame: pd.DataFrame, caption: str, name: str, note: str = "", words: bool = False):
+        self.frame, self.caption, self.name, self.note, self.words = frame, caption, name, note, words
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        shown = self.frame.map(without_badges)
-        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", shown.to_html(index=False, border=0))
+        html = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", self.frame.to_html(index=False, border=0))
         return {
             "text/markdown": self.myst(),
             "text/html": html.replace("<thead>", f"<caption>{self.caption}</caption><thead>", 1)
             + f"<p>{self.note}</p>",
-            "text/plain": f"{self.caption}\n{shown.to_string(index=False)}\n{self.note}",
+            "text/plain": f"{self.caption}\n{self.frame.to_string(index=False)}\n{self.note}",
         }
 
     def myst(self) -> str:
         """Return the table as the book reads it."""
         sides = ["right" if is_numeric(self.frame[name]) else "left" for name in self.frame]
         rows = unbroken(self.frame.to_markdown(index=False, disable_numparse=True, colalign=sides))
-        kind = ("words" if self.words else "numbers") + (" filtered" if self.filtered else "")
+        kind = "words" if self.words else "numbers"
         columns = self.frame.shape[1]
         wide = sum(self.frame[name].map(str).map(len).max() for name in self.frame) > LINE and not self.words
         if columns >= (7 if self.words else 8) or wide:  # set smaller
             kind += " many"
         if columns >= 12:
             kind += " most"
-        # What a reader can choose rows of has a file of its own, with all columns.
-        bare = self.frame.map(lambda cell: re.sub(r"\*\*|`", "", cell) if isinstance(cell, str) else cell)
-        data = "" if self.filtered else csv_link(bare, self.name.removeprefix("tab-"), "This table (CSV)")
+        bare = self.frame.map(lambda cell: re.sub(r"\*\*|`|<[^<>]+>", "", cell) if isinstance(cell, str) else cell)
+        data = csv_link(bare, self.name.removeprefix("tab-"), "This table (CSV)")
         table = f"```{{table}} {self.caption}\n:name: {self.name}\n:class: {kind}\n\n{rows}\n```"
         return "\n\n".join(filter(None, (table, self.note, data))) + "\n"
 
@@ -81,18 +75,13 @@ def download(frame: pd.DataFrame, name: str, of: str = "figure") -> Markdown:
 
 def badge(verdict: str, direction: str = "") -> str:
     """Return a verdict in the book's colour for it, with where it lies."""
-    kind = verdict if verdict in ("holds", "differs", "new") else "open"
+    kind = verdict if verdict in ("holds", "differs") else "open"
     return f'<span class="badge badge-{kind}">{verdict}</span>{bracketed(direction)}'
 
 
 def bracketed(word: str) -> str:
     """Return a word in brackets after a space, or nothing if there is none."""
     return f" ({word})" if word else ""
-
-
-def without_badges(cell):
-    """Return a cell with the plain words of its badges, for where there is no style sheet."""
-    return re.sub(r"<span[^>]*>(.*?)</span>|<br>|</?small>", r"\1", cell) if isinstance(cell, str) else cell
 
 
 def is_numeric(column: pd.Series) -> bool:
