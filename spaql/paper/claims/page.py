@@ -11,7 +11,7 @@ from spaql.paper.claims.judge import verdicts
 from spaql.paper.claims.load import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, VERDICTS, matching, read
 from spaql.paper.claims.measures import AGENTS
 from spaql.paper.engine.style import number, p_value
-from spaql.paper.engine.tables import Table, badge, bracketed, csv_link
+from spaql.paper.engine.tables import Table, badge, bracketed, csv_link, unbroken
 
 # What stands before and after the values of a kind, and how many digits they have.
 SHOWN = {
@@ -27,7 +27,7 @@ SHOWN = {
 def show_ours(row, before=""):
     """Return our value with its interval, in few characters; `row` is one of the frame of `verdicts`."""
     ours, low, high = (getattr(row, f"{before}{name}") for name in ("ours", "low", "high"))
-    first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 1000 else 2))
+    first, last, digits = SHOWN.get(row.kind, ("", "", 0 if abs(ours) >= 100 else 2))
     interval = "" if math.isnan(low) else f" [{low:,.{digits}f}, {high:,.{digits}f}]"
     sign = "+" if row.kind in ("order", "level") else ""
     return f"{first}{ours:{sign},.{digits}f}{last}{interval}"
@@ -120,7 +120,7 @@ def claims_table(frame) -> str:
         for row in rows.itertuples():
             claim = f'<a id="claim-{row.id}"></a>{html.escape(row.statement)}'
             parts.append(f"<tr><td>{claim}<details><summary>the test</summary>{tested(row)}</details></td>")
-            cells = (minus(row.said), minus(show_ours(row)), badge(row.verdict, row.direction))
+            cells = (minus(row.said), unbroken(minus(show_ours(row))), badge(row.verdict, row.direction))
             parts.append("".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         parts.append("</tbody>")
     return "\n".join(["```{raw} html", *parts, "</table>", "```"])
