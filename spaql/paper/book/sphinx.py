@@ -67,7 +67,7 @@ def chapter(text: str, name: str) -> str:
     notebook = json.loads(text)
     for cell in notebook["cells"]:
         tags = cell["metadata"].setdefault("tags", [])
-        if cell["cell_type"] == "code" and not {"show-input", "remove-input", "remove-cell"} & set(tags):
+        if cell["cell_type"] == "code" and not {"show-input", "hide-cell", "remove-input"} & set(tags):
             tags.append("hide-input")
         held = [(cell, "source")] if cell["cell_type"] == "markdown" else []
         held += [(output["data"], "text/markdown") for output in cell.get("outputs", []) if "data" in output]
