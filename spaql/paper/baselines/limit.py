@@ -132,37 +132,21 @@ def play(world, grid, actions, values, every, limit, depth, starts, returns):
         returns[episode] = total
 
 
-GRIDS = {  # the parameters of `find_limit` for each system; CartPole's limit is its number of steps
+GRIDS = {  # what `find_limit` takes for each system; CartPole's limit is its number of steps
     "Pendulum-v1": {"nodes": (201, 201), "actions": 21},
     "MountainCar-v0": {"nodes": (401, 401)},
     "MountainCarContinuous-v0": {"nodes": (201, 201), "actions": 21},
     "Acrobot-v1": {
-        "nodes": (45, 45, 41, 41),
-        "ends": {"theta_1_dot": 7.0, "theta_2_dot": 14.0},
-        "stored": 1,
-        "depth": 5,
+        "nodes": (45, 45, 41, 41),  # along each variable of the state
+        "ends": {"theta_1_dot": 7.0, "theta_2_dot": 14.0},  # the speeds' own ranges are wider than good policies need
+        "stored": 1,  # of how many steps the values are kept; steps in between use an earlier one's
+        "depth": 5,  # steps that the policy looks ahead, which makes up for a coarse grid
     },
 }
 
 
 def find_limit(system, nodes, actions=2, ends=None, episodes=1000, seed=0, stored=200, depth=1):
-    """Return the returns of episodes under the best policy of a registered system with one action variable.
-
-    Parameters
-    ----------
-    nodes
-        Of the grid, along each variable of the system's state.
-    actions
-        How many, evenly spaced, where they are continuous.
-    ends
-        How far the grid goes to both sides, for variables whose own range is wider than what good policies use.
-    episodes, seed
-        Played to find what the policy earns.
-    stored
-        Of how many steps the values are kept to play with, at most; those in between use an earlier one's.
-    depth
-        How many steps the policy looks ahead: more make up for a coarse grid.
-    """
+    """Return the returns of episodes under the best policy of a registered system with one action variable."""
     env = make_env(system)
     world, limit, box = compiled_world(env, space_of(env)), episode_limit(env), env.action_space
     discrete = isinstance(box, gym.spaces.Discrete)

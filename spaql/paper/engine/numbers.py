@@ -100,13 +100,14 @@ def load_numbers() -> dict[str, str]:
     return found
 
 
-def text_of(name: str, known: dict[str, str]) -> str | None:
-    """Return the text of a tag; of several claims, "claim:ID,ID2", the verdict that they share; None if unknown."""
-    if not name.startswith("claim:"):
-        return known.get(name)
+def text_of(name: str, known: dict[str, str]) -> str:
+    """Return the text of a tag; of several claims, "claim:ID,ID2", the verdict that they share."""
     ids, dot, kind = name.removeprefix("claim:").partition(".")
-    shared = {known.get(f"claim:{one}{dot}{kind}") for one in ids.split(",")}
-    return shared.pop() if len(shared) == 1 else None
+    names = [f"claim:{one}{dot}{kind}" for one in ids.split(",")] if name.startswith("claim:") else [name]
+    found = {known.get(one) for one in names}
+    if None in found or len(found) > 1:
+        raise LookupError(f"there is no number {name!r}, or these claims do not share a verdict")
+    return found.pop()
 
 
 def tagged_files() -> list[Path]:
@@ -114,21 +115,9 @@ def tagged_files() -> list[Path]:
     return sorted((ROOT / "book").glob("*.md")) + sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
-def wrong_tags(text: str, known: dict[str, str]) -> list[str]:
-    """Return what is wrong with the tags of a text, one line each."""
-    found = []
-    for tag in TAG.finditer(text):
-        right = text_of(tag["name"], known)
-        if right is None:
-            found.append(f"there is no number {tag['name']!r}, or several claims do not share a verdict")
-        elif tag["text"] != right:
-            found.append(f"{tag['name']} is {right}, not {tag['text'] or 'what stands before it'}")
-    return found
-
-
 def rewritten(text: str, known: dict[str, str]) -> str:
     """Return a text with the right number or verdict before each tag."""
-    return TAG.sub(lambda tag: f"{text_of(tag['name'], known) or tag['text'] or ''}<!--={tag['name']}-->", text)
+    return TAG.sub(lambda tag: f"{text_of(tag['name'], known)}<!--={tag['name']}-->", text)
 
 
 def write_numbers(known: dict[str, str]) -> Iterator[Path]:
