@@ -11,9 +11,9 @@ import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS
 from spaql.paper.book import explorer
-from spaql.paper.book.explorer import EPISODES, SEED, SMALLER, Shown, read_policies, write_policies
-from spaql.paper.chapters.policies import Network, load_network
-from spaql.policies import Tree, evaluate
+from spaql.paper.book.explorer import SMALLER, Shown, read_policies, write_policies
+from spaql.paper.chapters.policies import Network, load_network, rate
+from spaql.policies import Tree
 from spaql.policies.play import run_policy
 from spaql.policies.tree import LEAF, variables_of
 from spaql.systems import begin, compiled_world, make_env, move, space_of, system_of
@@ -372,6 +372,6 @@ def test_the_books_data_are_what_they_say(data):
     assert data["systems"] == {system: explorer.describe_system(system) for system in data["systems"]}
     for policy in (p for p in data["policies"] if "layers" not in p):
         if policy["system"] in ("Pendulum-v1", "CartPole-v0"):
-            rewards = evaluate(rebuilt(policy), policy["system"], EPISODES, seed=SEED)
+            rewards = rate(rebuilt(policy), policy["system"]).rewards
             assert rewards.mean() == pytest.approx(policy["reward"], abs=0.06)
     assert (PAGE / "policies.js").stat().st_size < 2e6

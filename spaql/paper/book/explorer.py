@@ -16,12 +16,11 @@ import numpy as np
 
 from spaql import SPAQLR, SPAQLTS, TileQ
 from spaql.paper import ROOT
-from spaql.paper.chapters.policies import Network, best_agent, load_network, small_tree
+from spaql.paper.chapters.policies import Network, best_agent, load_network, rate, small_tree
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import CHECKPOINT
 from spaql.paper.engine.style import PAPER, number
-from spaql.policies import Policy, Tree, evaluate, export_text
-from spaql.policies.play import first_states, run_policy
+from spaql.policies import Policy, Tree, export_text
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.replay import MEMORY
 from spaql.spaces import PLAIN, Space, standardise, to_box
@@ -136,9 +135,9 @@ def describe(item: Shown) -> dict:
     else:
         player = item.what.tree() if isinstance(item.what, Policy) else item.what
         described = describe_tree(item.what, player) | angles_of(item.system, player.variables)
-    rewards = evaluate(player, item.system, EPISODES, seed=SEED)
+    played = rate(player, item.system, EPISODES)
     named = {name: getattr(item, name) for name in ("system", "algorithm", "made", "origin")}
-    rated = {"reward": round(float(rewards.mean()), 1), "episodes": EPISODES, "settled": settled(player, env)}
+    rated = {"reward": round(float(played.rewards.mean()), 1), "episodes": EPISODES, "settled": settled(played, env)}
     return named | rated | described
 
 
@@ -191,12 +190,11 @@ def as_actions(names: Variables, standard: np.ndarray) -> list:
     return np.ravel(actions).tolist()
 
 
-def settled(player: Tree | Network, env) -> float | None:
+def settled(played, env) -> float | None:
     """Return the share of episodes that end at the system's reference and stay there; None if it has none."""
-    known, space, rng = system_of(env), space_of(env), np.random.default_rng(0)
+    known, space = system_of(env), space_of(env)
     if known.reference is None:
         return None
-    played = run_policy(player, env, first_states(env, space, rng, EPISODES), rng, record=True)
     aim, point = np.empty(len(space.centre)), np.empty(len(space.centre))
     standardise(space, np.asarray(known.reference, float), aim)
     count = 0

@@ -15,7 +15,7 @@ from spaql.paper.engine.store import best
 from spaql.policies import Tree
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF
-from spaql.systems import make_env, solved_at, system_of
+from spaql.systems import make_env, solved_at, space_of, system_of
 
 SEARCH = {"leaves": 24, "proposals": 100, "seed": 0}  # of the small trees that the book shows
 
@@ -32,6 +32,13 @@ def small_tree(policy, system, **options):
     """
     target = solved_at(system) if "CartPole" in system else None
     return policy.simplify(target=target, seconds=3600, progress_bar=False, **SEARCH | options)
+
+
+def rate(policy, system, episodes=1000, seed=0):
+    """Play a policy on the fresh episodes by which `simplify` reports: chapter and explorer quote one return."""
+    env, stream = make_env(system), np.random.SeedSequence(seed).spawn(4)[2]
+    starts = first_states(env, space_of(env), np.random.default_rng(stream), episodes)
+    return run_policy(policy, env, starts, np.random.default_rng(0), record=True)
 
 
 def random_trees(variables, leaves, count, seed=0):
