@@ -26,7 +26,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tank")
-    (folder / "tank.py").write_text("\n\n".join(EXAMPLES[:2]), encoding="utf-8")
+    (folder / "tank.py").write_text(EXAMPLES[0], encoding="utf-8")
     (folder / "rain.py").write_text(EXAMPLES[3], encoding="utf-8")
     return folder
 
@@ -74,7 +74,7 @@ CHECK += "try: print(check_twin('Tank-v0'))\nexcept ValueError as error: print(e
 
 
 def test_the_twin_is_checked_as_printed(folder, tank):
-    assert run(folder, EXAMPLES[2]) == "100 episodes, the same bits\n"
+    assert run(folder, EXAMPLES[1]) == "100 episodes, the same bits\n"
 
 
 NOISE = "import rain\nfrom spaql.systems.twins import check_twin, trace\n"
@@ -137,7 +137,7 @@ def test_choices_that_do_not_fit_the_actions_are_refused_before_training(with_ch
 
 
 def test_the_example_of_its_use_runs_as_printed(folder, tank):
-    printed = run(folder, EXAMPLES[4])
+    printed = run(folder, EXAMPLES[2])
     assert printed.startswith("True ")
     assert "level" in printed
     assert re.search(r"int policy\(double level\)", printed)

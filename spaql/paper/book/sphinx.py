@@ -62,13 +62,15 @@ def chapter(text: str, name: str) -> str:
     """Return a notebook, as it is stored, as a chapter of the book.
 
     Its Markdown has the book's roles, that of outputs too.  Its code is folded away, unless a cell's tags say that it
-    is shown or removed, and a line at the end links to the notebook.
+    is shown or removed, or it only makes a link, and a line at the end links to the notebook.
     """
     notebook = json.loads(text)
     for cell in notebook["cells"]:
         tags = cell["metadata"].setdefault("tags", [])
         if cell["cell_type"] == "code" and not {"show-input", "hide-cell", "remove-input"} & set(tags):
-            tags.append("hide-input")
+            tags.append("remove-input" if "".join(cell["source"]).startswith("tables.download(") else "hide-input")
+        if "parameters" in tags:
+            cell["metadata"]["mystnb"] = {"code_prompt_show": "Parameters, which you can change"}
         held = [(cell, "source")] if cell["cell_type"] == "markdown" else []
         held += [(output["data"], "text/markdown") for output in cell.get("outputs", []) if "data" in output]
         for where, key in held:
