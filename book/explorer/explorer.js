@@ -631,13 +631,14 @@ const spaqlExplorer = (() => {
     const view = { system: null, start: [], across: 0, up: 1, what: "action", playing: false, put, toggle };
     const inputs = {}; // all that the address of the page holds, by name
 
-    const top = element(place, "div", { class: "spaql-row" });
+    const room = element(place, "div", { class: "one" });
+    const panels = [makePanel(room, place, view), makePanel(room, place, view)];
+    const below = element(room, "div", { class: "bar" });
+    const bar = element(below, "div", { class: "spaql-buttons" });
+    const top = element(below, "div", { class: "spaql-row" });
     inputs.system = choice(top, "System");
     inputs.policy = choice(top, "Policy", "broad");
     inputs.beside = choice(top, "Beside it", "broad");
-    const room = element(place, "div", { class: "one" });
-    const panels = [makePanel(room, place, view), makePanel(room, place, view)];
-    const bar = element(room, "div", { class: "bar spaql-buttons" });
     const playButton = button(bar, "Play", toggle);
     playButton.className = "play";
     button(bar, "Back to start", reset);
