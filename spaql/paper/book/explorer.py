@@ -21,9 +21,10 @@ from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import CHECKPOINT
 from spaql.paper.engine.style import PAPER, number
 from spaql.policies import Policy, Tree, export_text
+from spaql.policies.policy import standardised
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.replay import MEMORY
-from spaql.spaces import PLAIN, Space, standardise, to_box
+from spaql.spaces import PLAIN, Space, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of, title
 
 # What the page shows, in its order: systems with their policies.  The paper's algorithms are shown where the paper ran
@@ -32,7 +33,6 @@ OTHERS = ("CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-
 NETWORKS = [("Pendulum-v1", "TRPO"), ("Pendulum-v1", "SAC"), ("CartPole-v0", "TRPO")]
 
 SAMPLES, LEAVES, SEED = 100_000, 64, 1000  # of the agents that are trained for the page, and of their trees
-EPISODES = 1000  # fresh ones, by which each policy is rated
 
 LEARNED, SMALLER, IMITATED = "as learned", "made smaller", "as a tree"
 PRINTED = 300  # leaves up to which the page prints a tree as text
@@ -135,9 +135,10 @@ def describe(item: Shown) -> dict:
     else:
         player = item.what.tree() if isinstance(item.what, Policy) else item.what
         described = describe_tree(item.what, player) | angles_of(item.system, player.variables)
-    played = rate(player, item.system, EPISODES)
+    played = rate(player, item.system)
     named = {name: getattr(item, name) for name in ("system", "algorithm", "made", "origin")}
-    rated = {"reward": round(float(played.rewards.mean()), 1), "episodes": EPISODES, "settled": settled(played, env)}
+    reward, episodes = round(float(played.rewards.mean()), 1), len(played.steps)
+    rated = {"reward": reward, "episodes": episodes, "settled": settled(played, env)}
     return named | rated | described
 
 
@@ -195,16 +196,10 @@ def settled(played, env) -> float | None:
     known, space = system_of(env), space_of(env)
     if known.reference is None:
         return None
-    aim, point = np.empty(len(space.centre)), np.empty(len(space.centre))
-    standardise(space, np.asarray(known.reference, float), aim)
-    count = 0
-    for path in np.split(played.seen, np.cumsum(played.steps)[:-1]):
-        farthest = 0.0 if len(path) == played.steps.max() else math.inf
-        for observation in path[-LAST:]:
-            standardise(space, observation, point)
-            farthest = max(farthest, float(np.abs(point - aim).max()))
-        count += farthest <= WITHIN
-    return count / len(played.steps)
+    aim = standardised(space, np.array([known.reference], float))
+    paths = np.split(played.seen, np.cumsum(played.steps)[:-1])
+    ends = [path[-LAST:] for path in paths if len(path) == played.steps.max()]
+    return sum(bool(np.abs(standardised(space, end) - aim).max() <= WITHIN) for end in ends) / len(paths)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""Chapter 7: agents trained again, small trees, random trees and stored networks.
-
-The explorer shows the same agents, trees and networks.
-"""
+"""Chapter 7, and the explorer: agents trained again, small trees, random trees and stored networks."""
 
 import json
 from typing import NamedTuple
