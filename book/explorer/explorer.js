@@ -193,7 +193,7 @@ const spaqlExplorer = (() => {
     .spaql .spaql-buttons { display: flex; flex-wrap: wrap; gap: 0.4rem; margin: 0.5rem 0; }
     .spaql .spaql-buttons > * { flex: 1 1 auto; white-space: nowrap; }
     .spaql .one, .spaql .both { display: grid; gap: 0 1rem; align-items: start; }
-    .spaql .one { grid-template: "seen mapped" auto "bar mapped" auto "rest mapped" 1fr "who who" auto "tree tree" auto
+    .spaql .one { grid-template: "seen mapped" auto "bar mapped" 1fr "bar rest" auto "who who" auto "tree tree" auto
       / minmax(0, 1fr) minmax(0, 1fr); }
     .spaql .one .panel { display: contents; }
     .spaql .both { grid-template: repeat(6, auto) / minmax(0, 1fr) minmax(0, 1fr); }
