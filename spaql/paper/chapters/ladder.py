@@ -11,14 +11,14 @@ from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
 
 TAKEN_BACK = {  # SPAQL-R without one of its changes
     "nothing": {},
-    "replay": {"replays": 0},
     "discount": {"discount": 1.0},
-    "few actions": {"actions": 5},
-    "several steps": {"steps": 1},
-    "angles": {"angles": []},
-    "first estimates of 0": {"initial": 200.0},
+    "start at 0": {"initial": 200.0},
+    "two actions": {"actions": 5},
+    "replay": {"replays": 0},
+    "longer targets": {"steps": 1},
+    "angle": {"angles": []},
 }
-ONLY_PENDULUM = ("few actions", "angles")  # CartPole has two actions, and no cosine
+ONLY_PENDULUM = ("two actions", "angle")  # CartPole has two actions, and no cosine
 
 
 def rungs(system):
@@ -28,13 +28,13 @@ def rungs(system):
     zero = last if pendulum else {"control": "zero at the end, last kept"}
     return {
         "SPAQL": ("SPAQL", {}),
-        "last policy kept": ("SPAQL", last),
-        "zero at the end": ("SPAQL", zero),
+        "no search": ("SPAQL", last),
+        "end worth 0": ("SPAQL", zero),
         "discount": ("SPAQL", zero | {"discount": 0.995, "initial": 0.0}),
-        "cells": ("SPAQL-R", {"replays": 0, "steps": 1} | angles),
+        "new cells": ("SPAQL-R", {"replays": 0, "steps": 1} | angles),
         "replay": ("SPAQL-R", {"steps": 1} | angles),
-        "several steps": ("SPAQL-R", angles),
-        "SPAQL-R (angles)": ("SPAQL-R", {}),
+        "longer targets": ("SPAQL-R", angles),
+        "angle": ("SPAQL-R", {}),
     }
 
 
@@ -87,7 +87,7 @@ def ladder(agents):
     return pd.DataFrame(rows, columns=["system", "rung", "agents", "samples", "mean", "low", "high"])
 
 
-def worth(agents, at=(10, 40)):
+def worth(agents, at=(40,)):
     """Return SPAQL-R with each change taken back: mean returns after so many thousand samples, and Welch's p."""
     rows = []
     for system in agents.system.unique():

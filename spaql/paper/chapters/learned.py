@@ -151,20 +151,20 @@ class ControlledSPAQLTS(Controlled, SPAQLTS):
 CONTROLLED = {"SPAQL": ControlledSPAQL, "SPAQL-TS": ControlledSPAQLTS}
 
 UNCHANGED = "unchanged"
-MEANINGS = {  # of the controls on CartPole and Pendulum
-    UNCHANGED: "as in the paper, but 20 rollouts on CartPole, too",
-    "reward deleted": "updates see rewards of zero, rollouts the real ones",
-    "random partitions": "every policy is drawn at random, the best is kept",
-    "last kept": "no search: each policy replaces the one before",
-    "reward deleted, last kept": "both at once",
-    "zero at the end, last kept": "no search, and a state after the end is worth zero",
+NAMES = {  # of the controls on CartPole and Pendulum, in figures and tables
+    UNCHANGED: "unchanged",
+    "reward deleted": "no rewards",
+    "random partitions": "random policies",
+    "last kept": "no search",
+    "reward deleted, last kept": "no rewards, no search",
+    "zero at the end, last kept": "no search, end worth 0",
 }
 
 
 @declare("controls", "controls")
 def control_jobs(
     systems=BOTH,
-    controls=tuple(MEANINGS)[1:],
+    controls=tuple(NAMES)[1:],
     agents=100,
     iterations=2000,
     evaluations=20,
