@@ -57,9 +57,16 @@ def folder(agents, small, tmp_path_factory):
     """A folder with the page and the policies of these agents, the last of which is a small tree."""
     folder = tmp_path_factory.mktemp("explorer")
     shutil.copytree(PAGE, folder, dirs_exist_ok=True)
+
+    def rate_briefly(player, system):
+        env = Opaque(make_env(system))  # interpreted, to compile less
+        return run_policy(player, env, np.array([[0], [1]]), np.random.default_rng(0), record=True)
+
     shown = [Shown(system, name, agent.policy) for (system, name), agent in agents.items()]
     shown += [explorer.network_policy(*pair) for pair in explorer.NETWORKS]
-    write_policies([*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)], folder / "policies.js")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explorer, "rate", rate_briefly)
+        write_policies([*shown, Shown("CartPole-v0", "SPAQL-TS", small, SMALLER)], folder / "policies.js")
     return folder
 
 
