@@ -7,9 +7,7 @@ def main() -> None:
         from spaql.paper.cli import main as run
     except ModuleNotFoundError as error:
         if error.name == "spaql.paper":
-            raise SystemExit(
-                "spaql: this command works in a clone of the repository (make book), not from a wheel"
-            ) from None
+            raise SystemExit("spaql: this command works in a clone of the repository, not from a wheel") from None
         raise SystemExit(f"spaql: {error.name} is not installed: pip install -e '.[book]' in the clone") from None
     run()
 

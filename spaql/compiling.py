@@ -1,11 +1,7 @@
 """How the loops become machine code, and where that is kept between starts.
 
-Two decorators:
-
-- `cached_jit`: Python calls the function as machine code, which is kept for the next start,
-- `python_or_jit`: the function is plain Python where Python calls it, and part of the machine code where that does.
-
-`machine_code` compiles a `python_or_jit` function for one system: the whole training loop, say, on the pendulum.
+Of two decorators `cached_jit` is for functions that Python calls as machine code.  A `python_or_jit` function is plain
+Python for Python and part of the machine code in machine code: `machine_code` compiles a training loop for one system.
 """
 
 import ast
@@ -36,16 +32,12 @@ OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 CALLED = OPTIONS | {"no_cpython_wrapper": True}
 INLINED = CALLED | {"forceinline": True}
 
-python_or_jit = register_jitable(**INLINED)  # plain Python for Python, machine code inside machine code
+python_or_jit = register_jitable(**INLINED)
 
 
 def non_owning(value: Any) -> Any:
-    """Return a non-owning view of an array, or of those in a named tuple: the lender must keep them alive meanwhile.
-
-    Compiled code counts references to an array whenever it is handed on, which in the hot loops costs more than what
-    they compute.  Of such a view there is nothing to count.
-    """
-    return value
+    """Return a view of an array, or of those in a named tuple, whose references compiled code need not count."""
+    return value  # counting costs more than what the hot loops compute; the lender must keep the arrays alive
 
 
 @intrinsic
@@ -70,10 +62,7 @@ overload(non_owning, jit_options=INLINED)(lambda value: lambda value: _view(valu
 
 
 def cached_jit(function: Callable) -> Callable:
-    """Compile a function that Python calls; its machine code is kept for the next start.
-
-    Compiled code that calls it compiles it as a part of its own, without what only Python needs.
-    """
+    """Compile a function that Python calls, for this start and the next; compiled code takes it as its own part."""
     compiled = compile_when_called(function, private_folder("package"))
 
     @functools.wraps(function)
@@ -107,18 +96,11 @@ def compile_when_called(function: Callable, folder: Path | None, subject: str = 
     compiled._compiler.compile = compile_aloud
     if folder is not None:
         with contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
-            compiled._cache = Cache(function, folder)
+            cache = FunctionCache(function)
+            stamp, cache._cache_path = cache._impl.locator.get_source_stamp(), str(folder)
+            cache._cache_file = IndexDataCacheFile(cache._cache_path, cache._impl.filename_base, stamp)
+            compiled._cache = cache
     return compiled
-
-
-class Cache(FunctionCache):
-    """Numba's cache of machine code in a folder of ours."""
-
-    def __init__(self, function: Callable, folder: Path):
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_path = str(folder)
-        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -131,10 +113,7 @@ FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "
 
 def package_digest() -> bytes:
     """Return a digest of every module of the package."""
-    found = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        found.update(path.read_bytes())
-    return found.digest()
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py")))).digest()
 
 
 PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is edited later belongs to the next one
@@ -142,10 +121,8 @@ PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is e
 
 @functools.cache
 def private_folder(name: str, module: str = "") -> Path | None:
-    """Return a folder for what is compiled from the package and a module as they are; None if no folder is safe.
-
-    Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    """
+    """Return a folder for what is compiled from the package and a module as they are; None if no folder is safe."""
+    # Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
     digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(module)).hexdigest()[:16]
     homes = [PACKAGE / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # not everyone has a home

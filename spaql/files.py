@@ -52,12 +52,9 @@ def write(path: str | os.PathLike, header: dict, arrays: dict[str, np.ndarray]) 
 
 
 def read(path: str | os.PathLike, algorithm: str) -> tuple[dict, dict[str, np.ndarray]]:
-    """Return the header and the arrays of an agent of some class; raise ValueError if it is not such a file.
-
-    A small file can hold a lot of zeros: nothing is unpacked before its directory says how much there is.
-    """
+    """Return the header and the arrays of an agent of some class; raise ValueError if it is not such a file."""
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(path) as file:  # nothing is unpacked before its directory says how much there is
             size = sum(entry.file_size for entry in file.infolist())
             if file.getinfo("header.npy").file_size > HEADER:
                 raise ValueError(f"its header has more than {HEADER:,} bytes")
@@ -98,9 +95,7 @@ def check_array(
 def check_env_id(env_id: Any, path: str | os.PathLike) -> str:
     """Return the id of a file's environment, if making it runs nothing but what this process has registered."""
     if not isinstance(env_id, str) or env_id not in gym.registry:
-        made_for = (
-            "an environment without an id" if env_id is None else f"{shown(env_id)}, which is not registered here"
-        )
-        raise ValueError(f"the agent in {path} was made for {made_for}, and a file imports nothing: import what "
-                         "registers it, or give load() such an environment, load(path, env=...)")  # fmt: skip
+        made_for = "no id" if env_id is None else f"{shown(env_id)}, which is not registered here"
+        raise ValueError(f"the agent in {path} was made for {made_for}: import what registers its environment, or give "
+                         "load() such an environment, load(path, env=...)")  # fmt: skip
     return env_id

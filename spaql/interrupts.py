@@ -22,11 +22,8 @@ class Deferred:
 
 @contextlib.contextmanager
 def deferred_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case.
-
-    Compiled code that hands its results to Python does not survive an exception at that moment, nor does a lock that
-    has just been taken.
-    """
+    """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case."""
+    # Compiled code that hands its results to Python does not survive an exception then, nor does a lock just taken.
     deferred = Deferred()
     # Only the main thread is ever interrupted, and only if nobody has switched that off.
     if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):

@@ -3,16 +3,13 @@
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from spaql.checks import check_integer, check_seed, load
 from spaql.progress import progress
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LISTS = ("angles", "bounds", "callback", "reference", "slopes")  # parameters that are lists themselves
 
@@ -29,7 +26,7 @@ def train_many(
     save: str | Path | None = None,
     progress_bar: bool = True,
     **parameters: Any,
-) -> "pd.DataFrame":
+) -> Any:
     """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
 
     Compiled systems use threads, other environments processes.  The numbers do not depend on how many there are.
@@ -101,9 +98,7 @@ def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())]
 
 
-def train_one(
-    agent: Any, env: Any, spec: Any, seed: Any, parameters: dict, learn: Mapping, episodes: int, fresh: Any, file: Any
-) -> dict[str, Any]:
+def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file):
     """Train and evaluate one agent; return what its row holds."""
     if spec is not None:
         gym.registry.setdefault(spec.id, spec)

@@ -6,11 +6,8 @@ import sys
 from tqdm import tqdm
 
 
-def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay: float = 0.0) -> tqdm:
-    """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill.
-
-    It appears after `delay` seconds.
-    """
+def progress(total: int, name: str, unit: str = "it", shown: bool = True) -> tqdm:
+    """Return a bar on standard error: lively on a screen, every ten seconds in a log or under papermill."""
     interval = 0.1 if sys.stderr is not None and sys.stderr.isatty() else 10.0
     if "ipykernel" in sys.modules and "JPY_SESSION_NAME" in os.environ:  # a server's kernel; papermill does not name it
         interval = 1.0
@@ -22,5 +19,4 @@ def progress(total: int, name: str, unit: str = "it", shown: bool = True, delay:
         mininterval=interval,
         maxinterval=interval,
         unit_scale=total > 9999,
-        delay=delay,
     )

@@ -48,10 +48,7 @@ def make_env(env: str | gym.Env) -> gym.Env:
 
 
 def space_of(env: gym.Env, slopes: Any = None, bounds: Any = None, angles: Any = ()) -> Space:
-    """Return the map of an environment to the standard space, with its system's slopes unless others are given.
-
-    Cosine and sine are not seen as angles unless they are named; None names the system's.
-    """
+    """Return an environment's map to the standard space; its system's slopes if None are given, and so the angles."""
     if slopes is None:
         system = system_of(env)
         slopes = system.slopes if system and system.slopes is not None else 1.0

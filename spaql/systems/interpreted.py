@@ -9,14 +9,11 @@ import numpy as np
 
 from spaql.advice import BLIND, Advice
 from spaql.checks import shown
-from spaql.spaces import FLOATS, Space, check_circles, is_flat, pairs_of, standardise, to_box
+from spaql.files import FINITE
+from spaql.spaces import Space, check_circles, is_flat, pairs_of, standardise, to_box
 from spaql.systems.worlds import ENDED, TIME_UP
 
-LARGEST = float(np.finfo(float).max)
-OUTSIDE = (
-    "observation %s is outside the bounds that the environment declares or that were given; it is clipped to them, as "
-    "will be others"
-)
+OUTSIDE = "observation %s is outside the bounds that were declared or given; it is clipped to them, as will be others"
 
 
 class InterpretedWorld:
@@ -31,8 +28,8 @@ class InterpretedWorld:
         self.generator: Any = None  # the environment's, since then: another agent may use the environment meanwhile
         self.advice = advice or Advice()
         self.between_steps: Callable[[], None] | None = None  # called before every step, if anything is
-        self.begun: list[FLOATS] | None = None  # where the first observation of each episode is noted, if it is
-        reach = np.minimum(np.multiply(space.half, 1 + 1e-6), LARGEST)  # of unbounded ones, all but infinity
+        self.begun: list[np.ndarray] | None = None  # where the first observation of each episode is noted, if it is
+        reach = np.minimum(np.multiply(space.half, 1 + 1e-6), FINITE)  # of unbounded ones, all but infinity
         self.low, self.high = (space.centre - reach).tolist(), (space.centre + reach).tolist()
         self.angles = pairs_of(space)
         self.action_space = env.action_space  # a chain of wrappers is asked once
@@ -63,7 +60,7 @@ class InterpretedWorld:
     def room(self) -> None:
         """Return no room for a state: that is the environment's own business too."""
 
-    def reset(self, state: None, start: int, x: FLOATS) -> None:
+    def reset(self, state: None, start: int, x: np.ndarray) -> None:
         """Begin an episode; write what the agent observes to `x`."""
         inner = self.env.unwrapped
         if self.seed is None and self.generator is not None and inner._np_random is not self.generator:
@@ -77,11 +74,8 @@ class InterpretedWorld:
         if is_flat(self.space, np.ravel(observation)):
             self.advice.once(BLIND, observation)
 
-    def step(self, state: None, action: FLOATS, x: FLOATS) -> tuple[float, int]:
-        """Apply an action of the standard space; write what the agent observes, return reward and end of episode.
-
-        The end is ENDED if the environment says that the state is terminal, else TIME_UP if the episode was cut off.
-        """
+    def step(self, state: None, action: np.ndarray, x: np.ndarray) -> tuple[float, int]:
+        """Apply an action of the standard space; write what the agent observes, return reward and end of episode."""
         if self.between_steps is not None:
             self.between_steps()
         if self.space.actions:
@@ -92,7 +86,7 @@ class InterpretedWorld:
         self._observe(observation, x, last=terminated)
         return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 
-    def _observe(self, observation: Any, x: FLOATS, mapped: bool = True, last: bool = False) -> None:
+    def _observe(self, observation: Any, x: np.ndarray, mapped: bool = True, last: bool = False) -> None:
         """Write an observation to `x`, mapped to the standard space unless told otherwise."""
         observation = np.asarray(observation, float).ravel()
         if observation.size != x.size:
@@ -109,14 +103,11 @@ class InterpretedWorld:
         else:
             x[:] = np.clip(observation, -1.0, 1.0)
 
-    def _say_outside(self, observation: FLOATS, last: bool) -> None:
-        """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds.
-
-        A terminal state may lie outside: often that is why the episode ends, and nothing is decided there.
-        """
+    def _say_outside(self, observation: np.ndarray, last: bool) -> None:
+        """Refuse an observation that is not made of numbers; warn, once, of one outside its bounds."""
         if np.isnan(observation).any() or np.any(np.isinf(observation) & np.isinf(self.space.half)):
             raise ValueError(f"the environment gave an observation with NaN or infinity: {observation}")
-        if not last:
+        if not last:  # a terminal state may lie outside: often that is why the episode ends
             self.advice.once(OUTSIDE, observation)
 
 

@@ -107,10 +107,7 @@ class FiveTorques(gym.ActionWrapper):
 
 
 class HalfTorque(gym.ActionWrapper):
-    """Pendulum that gets half of every torque, as the paper's runs may have had it.
-
-    The authors' program doubles an action to get the torque; of an action in a list, twice is `[a, a]`, not `[2a]`.
-    """
+    """Pendulum that gets half of every torque, as the paper's runs may have had it (chapter 11)."""
 
     def action(self, action: Any) -> Any:
         return np.asarray(action, np.float32) / np.float32(2.0)
@@ -196,9 +193,7 @@ def choices(env: gym.Env) -> tuple[float, ...]:
     return tuple(share * torque for torque in TORQUES) if has(env, FiveTorques) else ()
 
 
-THETA = Variable(
-    "theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$", "pendulum angle", marks=(0.0,), period=2 * math.pi
-)
+THETA = Variable("theta", "θ", "rad", (-math.pi, math.pi), r"$\theta$", "pendulum angle", (0.0,), period=2 * math.pi)
 THETA_DOT = Variable("theta_dot", "θ̇", "rad/s", (-8.0, 8.0), r"$\dot\theta$")
 
 SYSTEM = register(

@@ -20,6 +20,7 @@ from spaql.systems.environments import ScaleReward, make_generator, wrappers_of
 from spaql.systems.registry import REGISTRY, System
 
 log = logging.getLogger(__name__)
+warn_once = functools.cache(log.warning)  # each message
 
 # Wrappers that gym.make() adds by itself, or that only watch: what is inside them is what it seems to be.
 TRANSPARENT = (
@@ -48,20 +49,10 @@ def observe(constants: Any, state: np.ndarray, observation: np.ndarray) -> None:
     REGISTRY[type(constants)].observe(constants, state, observation)
 
 
-@overload(begin, jit_options=INLINED, strict=False)  # whatever a system's functions call their arguments
-def _begin(constants, start, state):
-    return REGISTRY[constants.instance_class].begin
-
-
-@overload(move, jit_options=INLINED, strict=False)
-def _move(constants, state, action):
-    return REGISTRY[constants.instance_class].step
-
-
-@overload(observe, jit_options=INLINED, strict=False)
-def _observe(constants, state, observation):
-    return REGISTRY[constants.instance_class].observe
-
+compiled_as = functools.partial(overload, jit_options=INLINED, strict=False)  # whatever functions call their arguments
+compiled_as(begin)(lambda constants, start, state: REGISTRY[constants.instance_class].begin)
+compiled_as(move)(lambda constants, state, action: REGISTRY[constants.instance_class].step)
+compiled_as(observe)(lambda constants, state, observation: REGISTRY[constants.instance_class].observe)
 
 # How a step says that an episode is over: it has ended, for which compiled systems return True, or time is up.
 ENDED, TIME_UP = 1, 2
@@ -92,10 +83,7 @@ class Model(NamedTuple):
             standardise(self.space, x, x)
 
     def step(self, state, action, x):
-        """Apply an action of the standard space; write what the agent observes, return reward and end of episode.
-
-        The action becomes the environment's.
-        """
+        """Apply an action, which becomes the environment's; write what the agent observes, return reward and end."""
         if self.space.actions == 0:
             for i in range(len(self.space.action_half)):
                 action[i] = self.space.action_centre[i] + self.space.action_half[i] * action[i]
@@ -207,9 +195,3 @@ def explain_interpreted(env: gym.Env) -> None:
         wrapper = opaque_wrapper(env, system)
         reason = "this variant has no compiled twin" if wrapper is None else f"its wrapper {wrapper.__name__} hides it"
         warn_once(f"{system.name} runs interpreted, 10 to 100 times slower than compiled: {reason}")
-
-
-@functools.cache
-def warn_once(message: str) -> None:
-    """Log a warning, if it has not been said yet."""
-    log.warning(message)
