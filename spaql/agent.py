@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from spaql import files
-from spaql.advice import BLIND, Advice
-from spaql.checks import check_integer, check_number, check_seed
+from spaql.advice import BLIND
+from spaql.checks import Seed, check_number, check_seed
 from spaql.interrupts import deferred_interrupts
 from spaql.learning import Learning, copy_of
 from spaql.loop import act
@@ -18,8 +18,8 @@ from spaql.parameters import RANGES, Shared, check_reference, make_learner, no_p
 from spaql.partition import new_partition
 from spaql.policies.policy import Policy
 from spaql.policies.tree import variables_of
-from spaql.rules import AQL, HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Rules, check_rules
-from spaql.spaces import check_bounds, check_circles, is_flat, pairs_of, standardise, to_box
+from spaql.rules import AQL, HISTORY, SPAQL, SPAQL_TS, STATUS, Rules, check_rules
+from spaql.spaces import check_bounds, check_circles, is_flat, pairs_of, rows_of, standardised
 from spaql.systems import episode_limit, explain_interpreted, horizon_of, make_env, space_of
 
 MOST_ACTIONS = 1000  # to choose from
@@ -33,13 +33,14 @@ class Agent(Learning):
     """
 
     _shared: ClassVar[Any] = Shared  # the parameters besides its own
+    _policy: ClassVar[Any] = Policy
 
     def __init__(
         self,
         env: str | gym.Env,
         own: dict[str, Any],
         *,
-        seed: int | np.random.SeedSequence | None = None,
+        seed: Seed = None,
         env_seed: int | None = None,
         horizon: int | None = None,
         slopes: Any = None,
@@ -51,47 +52,37 @@ class Agent(Learning):
     ):
         for name, given in unknown.items():
             raise TypeError(no_parameter(type(self), self._shared, name, given))
-        super().__init__()
         self.env_id = env if isinstance(env, str) else None
-        self.env = make_env(env)
-        if (count := getattr(self.env.action_space, "n", 1)) > MOST_ACTIONS:
-            raise ValueError(f"{self.env.action_space} has {count:,} actions; expected at most {MOST_ACTIONS:,}")
-        if not self._replays and isinstance(self.env.action_space, gym.spaces.MultiDiscrete):
+        env = make_env(env)
+        if (count := getattr(env.action_space, "n", 1)) > MOST_ACTIONS:
+            raise ValueError(f"{env.action_space} has {count:,} actions; expected at most {MOST_ACTIONS:,}")
+        if not self._replays and isinstance(env.action_space, gym.spaces.MultiDiscrete):
             raise TypeError(
-                f"{type(self).__name__} takes Discrete actions or a Box, not {self.env.action_space}: TileQ and SPAQLR "
-                "choose among all combinations"
+                f"{type(self).__name__} cannot take {env.action_space}: TileQ and SPAQLR choose among all combinations"
             )
-        self.rules = check_rules(rules)
-        self._space = space_of(self.env, slopes, bounds, own.get("angles", ()))
-        variables_of(self.env, self._space)  # so that names that do not fit are refused before hours of training
-        H = horizon_of(self.env, horizon, at_most=LONGEST)
+        space = space_of(env, slopes, bounds, own.get("angles", ()))
+        self._variables = variables_of(env, space)  # names that do not fit are refused before hours of training
+        super().__init__(env, space, check_rules(rules), seed, env_seed)
+        H = horizon_of(env, horizon, at_most=LONGEST)
         # What the algorithm's own constructor takes besides seeds and rules: enough to make the agent again.
         self.parameters: dict[str, Any] = {
             "horizon": H,
-            "slopes": list(self._space.slope),
-            "bounds": None if bounds is None else check_bounds(bounds, len(self._space.centre)),
+            "slopes": list(space.slope),
+            "bounds": None if bounds is None else check_bounds(bounds, len(space.centre)),
             "initial": check_number("initial", H if initial is None else initial),
             "discount": check_number("discount", discount, at_least=0.0, at_most=1.0),
         }
         self.parameters |= self._check_own(own)
-        self._learner = make_learner(self.algorithm, self.parameters, self.rules, self.env, self._space)
-        self.seed = check_seed(seed)
-        streams = check_seed(self.seed).spawn(3)
-        self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
-        if env_seed is None:
-            env_seed = int(streams[1].generate_state(1)[0])
-        self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
-        self._unlimited = horizon is None and episode_limit(self.env) is None
-        self._advice = Advice(BLIND) if self.algorithm == RANDOM else Advice()  # which does not look
-        self._world = self._make_world(self.env_seed)
+        self._learner = make_learner(self.algorithm, self.parameters, self.rules, env, space)
+        self._unlimited = horizon is None and episode_limit(env) is None
         if self.compiled:  # an interpreted world looks at its states itself
             for start in self._world.draw(np.random.default_rng(0), 10):
                 observation = self._world.first_observation(start)
-                check_circles(pairs_of(self._space), observation)
-                if is_flat(self._space, observation):
+                check_circles(pairs_of(space), observation)
+                if is_flat(space, observation):
                     self._advice.once(BLIND, observation)
         else:
-            explain_interpreted(self.env)
+            explain_interpreted(env)
 
         self._trainee = self._best = self._representation()
         self._history, self._status = np.zeros(0, HISTORY), np.zeros(1, STATUS)
@@ -119,15 +110,11 @@ class Agent(Learning):
 
     @property
     def policy(self) -> Any:
-        """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        return Policy(copy_of(self._kept()), self._space, self.env, self._learner.H)
+        """The greedy policy as a table or a tree, see `spaql.policies`; AQL's, one for each time step, are a list."""
+        return self._policy(copy_of(self._kept()), self._space, self.env, self._learner.H)
 
     def predict(
-        self,
-        observation: np.ndarray,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
+        self, observation: np.ndarray, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, Any]:
         """Return the action for an observation, or an array of actions for an array of observations.
 
@@ -144,18 +131,9 @@ class Agent(Learning):
         deterministic
             True takes the centre of the best ball; False is the paper's policy, uniform in that ball.
         """
-        shape = self.env.observation_space.shape
-        observation = np.asarray(observation, float)
-        single = observation.shape == shape
-        if not single and observation.shape[1:] != shape:
-            raise ValueError(f"expected an observation of shape {shape} or (n, {', '.join(map(str, shape))}), "
-                             f"not {observation.shape}")  # fmt: skip
-        batch = observation.reshape(-1, len(self._space.centre))
-        if np.isnan(batch).any():
-            raise ValueError("the observation contains NaN; expected numbers")
-        points, steps, starts = np.empty_like(batch), np.zeros(len(batch), np.int64), np.zeros(len(batch), bool)
-        for row, point in zip(batch, points, strict=True):
-            standardise(self._space, row, point)
+        batch, single = rows_of(observation, self.env.observation_space.shape)
+        points = standardised(self._space, batch)
+        steps, starts = np.zeros(len(batch), np.int64), np.zeros(len(batch), bool)
         if episode_start is not None:
             starts[:] = np.asarray(episode_start, bool).reshape(-1)
         if self.rules.first_observation == "raw":
@@ -166,11 +144,8 @@ class Agent(Learning):
             steps = np.clip(steps, 0, self._learner.H - 1)  # beyond the horizon its last policy goes on
         actions = np.empty((len(batch), len(self._space.action_half)))
         self._act(steps, points, bool(deterministic), actions)
-        if self._learner.discrete:
-            result = actions[:, 0].astype(np.int64) + self.env.action_space.start
-        else:
-            result = to_box(self.env.action_space, self._space, actions)
-        return (result[0] if single else result), (steps + 1 if self.algorithm == AQL else None)
+        given = self._variables.given(actions)
+        return (given[0] if single else given), (steps + 1 if self.algorithm == AQL else None)
 
     def _act(self, steps: np.ndarray, points: np.ndarray, deterministic: bool, actions: np.ndarray) -> None:
         """Write the action at each of some points of the standard space, at these time steps."""

@@ -6,7 +6,6 @@ import gymnasium as gym
 
 from spaql import rules
 from spaql.agent import Agent
-from spaql.learning import copy_of
 from spaql.parameters import Shared
 from spaql.policies.policy import Policies
 
@@ -52,14 +51,10 @@ class AQL(Agent):
     """
 
     algorithm = rules.AQL
+    _policy = Policies
 
     def __init__(self, env: str | gym.Env, *, xi: float, **shared: Unpack[Shared]):
         super().__init__(env, {"xi": xi}, **shared)
-
-    @property
-    def policy(self) -> Policies:
-        """The greedy policies, one for each time step: `agent.policy[0]` is the first step's."""
-        return Policies(copy_of(self._kept()), self._space, self.env, self._learner.H)
 
 
 class SPAQL(Agent):
@@ -67,10 +62,8 @@ class SPAQL(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
+    env, xi, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
         As for `AQL`.
-    xi
-        ξ, the scale of the upper confidence bound.
     tau_min
         τ_min, the lowest temperature of the Boltzmann exploration.
     u
@@ -99,12 +92,10 @@ class SPAQLTS(Agent):
 
     Parameters
     ----------
-    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
+    env, xi, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
         As for `AQL`.
-    xi
-        ξ, the scale of the upper confidence bound.
     tau_min, u, d
-        Of the temperature, as for `SPAQL`.
+        As for `SPAQL`.
     lam
         λ, the width of the weight exp(-(D/λ)²), in the standard space (the paper calls it a standard deviation).
     reference

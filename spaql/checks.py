@@ -32,6 +32,7 @@ def load(package: str, extra: str) -> Any:
         raise ModuleNotFoundError(f"this needs {error.name}: pip install 'spaql[{extra}]'", name=error.name) from None
 
 
+Seed = int | np.random.SeedSequence | None
 MOST = 10**9  # of anything that is counted, unless said otherwise: more would take years, or all memory
 
 

@@ -1,5 +1,6 @@
 """Beside `learn`: checkpoints, the best agent so far, learning curves."""
 
+import operator
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ import numpy as np
 from spaql import files
 from spaql.agent import Agent
 from spaql.checks import check_integer, check_number, load
+
+SAME_RUN = operator.attrgetter("parameters", "rules", "env_seed", "seed.entropy", "seed.spawn_key")
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
@@ -67,12 +70,8 @@ def keep_best(
             return
         kept = type(agent).load(path, agent.env)
         made_for = files.read(path, type(agent).__name__)[0]["env_id"]
-        told = [
-            (each.parameters, each.rules, each.env_seed, each.seed.entropy, each.seed.spawn_key)
-            for each in (kept, agent)
-        ]
         elsewhere = None not in (made_for, agent.env_id) and made_for != agent.env_id
-        if elsewhere or told[0] != told[1]:
+        if elsewhere or SAME_RUN(kept) != SAME_RUN(agent):
             raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
         best.append(score(kept))
 

@@ -11,15 +11,15 @@ import gymnasium as gym
 import numpy as np
 from tqdm import tqdm
 
-from spaql.advice import Advice
-from spaql.checks import check_integer, check_number, check_seed
+from spaql.advice import BLIND, Advice
+from spaql.checks import Seed, check_integer, check_number, check_seed
 from spaql.files import check_array
 from spaql.interrupts import deferred_interrupts
 from spaql.loop import Run, advance, rollouts
 from spaql.partition import ARMS, Partition
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
-from spaql.rules import HISTORY, SPAQL, SPAQL_TS, STATUS, Learner, Rules
+from spaql.rules import HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Learner, Rules
 from spaql.spaces import Space
 from spaql.systems import compiled_world
 from spaql.systems.interpreted import InterpretedWorld
@@ -31,9 +31,9 @@ MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from t
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
 BUSY = "this agent is learning: until that ends its callbacks cannot train it, and other threads may only predict"
 
-log = logging.getLogger(__name__)
+CUT_OFF = "episodes come to %s steps, the paper's horizon, as nothing else ends them.  Give horizon=, or a TimeLimit"
 
-Callback = Callable[[Any], Any]
+log = logging.getLogger(__name__)
 
 
 class State(NamedTuple):
@@ -60,23 +60,25 @@ class Learning:
     """What learning needs of an agent, and does with it.  `Agent` adds the rest."""
 
     algorithm: ClassVar[int]
-    env: gym.Env
-    rules: Rules
-    _space: Space
+    _replays: ClassVar[bool] = False  # whether it is TileQ or SPAQL-R: rollouts only report, and samples are counted
+    _rollouts: ClassVar[Callable] = staticmethod(rollouts)  # episodes under the policy of the agent kept
     _learner: Learner
-    _world: Any  # a `CompiledWorld` or an `InterpretedWorld`
-    _rng: np.random.Generator
-    _prediction_rng: np.random.Generator
-    _advice: Advice
     _unlimited: bool  # nothing but the paper's horizon ends episodes
     _trainee: Any  # for this and the next three see `State`
     _best: Any
     _status: np.ndarray
     _history: np.ndarray
-    _replays: ClassVar[bool] = False  # whether it is TileQ or SPAQL-R: rollouts only report, and samples are counted
-    _rollouts: ClassVar[Callable] = staticmethod(rollouts)  # episodes under the policy of the agent kept
 
-    def __init__(self) -> None:
+    def __init__(self, env: gym.Env, space: Space, rules: Rules, seed: Any, env_seed: int | None):
+        self.env, self._space, self.rules = env, space, rules
+        self.seed = check_seed(seed)
+        streams = check_seed(self.seed).spawn(3)
+        self._rng, self._prediction_rng = np.random.default_rng(streams[0]), np.random.default_rng(streams[2])
+        if env_seed is None:
+            env_seed = int(streams[1].generate_state(1)[0])
+        self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
+        self._advice = Advice(BLIND) if self.algorithm == RANDOM else Advice()  # which does not look
+        self._world = self._make_world(self.env_seed)
         self._lock = threading.RLock()  # of the thread that learns
         self._thread = 0  # which that is
         self._backup: State | None = None  # while learning: what to fall back on, after a full iteration
@@ -118,7 +120,7 @@ class Learning:
         progress_bar: bool = False,
         *,
         samples: int | None = None,
-        callback: Callback | Sequence[Callback] | None = None,
+        callback: Callable | Sequence[Callable] | None = None,
         stop_at: float | None = None,
     ) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learned.
@@ -183,7 +185,7 @@ class Learning:
                 self._backup, self._thread = None, 0
         return self
 
-    def _learn(self, number: int, N: int, callbacks: list[Callback], check_interrupts: Callable, bar: tqdm) -> None:
+    def _learn(self, number: int, N: int, callbacks: list[Callable], check_interrupts: Callable, bar: tqdm) -> None:
         """Train for at most so many iterations or samples, with a look at the keyboard now and then."""
         first, history = self._done, np.zeros(self._done + number, HISTORY)
         history[:first], self._history = self._history[:first], history
@@ -235,10 +237,7 @@ class Learning:
         return -(-self._left() // self._learner.limit) + int(self._status["episode"][0] > 0)
 
     def _next_episodes(self, chunk: int, N: int, missing: int) -> int:
-        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one.
-
-        There a copy to fall back on can be taken.
-        """
+        """How many episodes to play next: a part of this iteration, or up to the end of this or a later one."""
         rest = N + 1 - int(self._status["episode"][0])
         if chunk < rest:
             return chunk
@@ -254,8 +253,7 @@ class Learning:
         numbers = self._trainee.estimates(), self._best.estimates(), self._status["best"], rows["evaluations"]
         if not all(np.isfinite(each).all() for each in numbers):
             raise OverflowError(
-                "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large for "
-                "floating-point numbers, scale them down (the agent is left as it was before)"
+                "estimates or sums of rewards have become infinite or NaN: the rewards or ξ are too large; scale them"
             )
 
     def _report(self, bar: tqdm, number: int) -> None:
@@ -269,18 +267,10 @@ class Learning:
     def _warn_if_cut_off(self, steps: np.ndarray) -> None:
         """Warn if episodes of so many steps run into the paper's horizon, and nothing else would have ended them."""
         if self._unlimited and steps.max() >= self._learner.H:
-            self._advice.once(
-                "episodes come to %s steps, the paper's horizon, and end there: the environment declares no limit of "
-                "its own.  Give horizon=, or a gymnasium.wrappers.TimeLimit",
-                self._learner.H,
-            )
+            self._advice.once(CUT_OFF, self._learner.H)
 
     def evaluate(
-        self,
-        episodes: int = 1000,
-        seed: int | np.random.SeedSequence | None = None,
-        deterministic: bool = False,
-        starts: bool = False,
+        self, episodes: int = 1000, seed: Seed = None, deterministic: bool = False, starts: bool = False
     ) -> Any:
         """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
 

@@ -16,10 +16,7 @@ from spaql.updates import choose, learn_from
 
 @python_or_jit
 def rollout(world, state, start, p, learner, central, rng, x, action):
-    """Play one episode with the greedy policy: Rollout, alg:aux.  Return the sum of rewards and the number of steps.
-
-    Its actions are drawn within the best ball, as in the paper, or `central` in it.
-    """
+    """Rollout, alg:aux: an episode with actions drawn in the best balls, or `central`; return its reward and steps."""
     _, low, high, cells, _, axes = non_owning(p)
     state, x, action = non_owning(state), non_owning(x), non_owning(action)
     total = 0.0
@@ -36,10 +33,7 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
 
 @python_or_jit
 def train(world, state, start, p, learner, tau, rng, x, y, action):
-    """Play one episode and learn from each of its steps; return the partition and the number of steps.
-
-    `x`, `y` and `action` are room for an observation, the next one and an action, in the standard space.
-    """
+    """Play one episode and learn from each of its steps; return the partition and the number of steps."""
     balls, low, high, cells, _, axes = non_owning(p)
     state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
     world.reset(state, start, x)
@@ -70,10 +64,7 @@ class Run(NamedTuple):
 
 @python_or_jit
 def advance(world, starts, N, run, rng):
-    """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
-
-    It may stop and go on between any two episodes: what it needs to know is in `status`.  Returns both partitions.
-    """
+    """Play an episode from each start, to train or one of N rollouts, as `status` says; return both partitions."""
     learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
     state, x, y, action = world.room(), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
     for i in range(len(starts)):

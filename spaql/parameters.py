@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 import gymnasium as gym
 import numpy as np
 
+from spaql.checks import Seed
 from spaql.rules import Learner, Rules
 from spaql.spaces import Space, standardise
 from spaql.systems import episode_limit, system_of
@@ -26,7 +27,7 @@ RANGES: dict[str, dict[str, float]] = {
 class Common(TypedDict, total=False):
     """The parameters that all algorithms have; `AQL` says what they mean."""
 
-    seed: int | np.random.SeedSequence | None
+    seed: Seed
     env_seed: int | None
     horizon: int | None
     slopes: Any
@@ -55,17 +56,11 @@ def no_parameter(algorithm: Any, shared: Any, name: str, given: Any) -> str:
 def check_reference(reference: Any, env: gym.Env, space: Space) -> list[float]:
     """Return the observation to steer to, the system's if none is given, or say what is wrong with it."""
     dimensions = len(space.centre)
-    if reference is None:
-        reference = getattr(system_of(env), "reference", None)
-        if reference is None:
-            raise ValueError("SPAQL-TS needs `reference`, the observation to steer to "
-                             f"({dimensions} numbers in the environment's units)")  # fmt: skip
-        return list(reference)
+    if reference is None and (reference := getattr(system_of(env), "reference", None)) is None:
+        raise ValueError(f"SPAQL-TS needs `reference`, the observation to steer to: {dimensions} numbers in its units")
     reference = np.asarray(reference, float).ravel()
     if reference.size != dimensions or not np.all(np.isfinite(reference)):
-        raise ValueError(
-            f"reference must be {dimensions} finite numbers, one for each of the observation's, not {reference}"
-        )
+        raise ValueError(f"reference must be {dimensions} finite numbers, as an observation has, not {reference}")
     if np.any(np.abs(reference - space.centre) > space.half):
         raise ValueError(f"reference must be within the observation's bounds, not {reference}")
     return reference.tolist()
@@ -81,10 +76,7 @@ def make_learner(algorithm: int, given: dict[str, Any], rules: Rules, env: gym.E
         discrete=space.actions > 0,
         H=given["horizon"],
         limit=min(given["horizon"], episode_limit(env) or given["horizon"]),
-        xi=given.get("xi", 0.0),
-        tau_min=given.get("tau_min", 0.01),
-        d=given.get("d", 1.0),
-        lam=given.get("lam", 1.0),
+        **{name: given[name] for name in ("xi", "tau_min", "d", "lam") if name in given},
         reference=tuple(map(float, reference)),
         discount=given["discount"],
         euclidean=rules.distance == "euclidean",

@@ -122,10 +122,7 @@ def digits(coordinate):
 
 @python_or_jit
 def locate(cells, axes, root, x):
-    """The leaf cell that holds the state `x`.
-
-    A coordinate's binary digits say at each depth which half it is in; a point on the border belongs to the upper half.
-    """
+    """The leaf cell that holds the state `x`; a point on a border belongs to the upper half."""
     cell = root
     children = cells[cell].children
     shift = BITS
@@ -226,10 +223,7 @@ def update(balls, cells, halves, ball, q):
 
 @cached_jit
 def split(p, ball, discrete, random_ranks, rng):
-    """Cover a ball with balls of half its radius, which inherit its estimate and its visits; return the partition.
-
-    The partition returned may be a roomier one than the one given, which is then no longer valid.
-    """
+    """Cover a ball with balls of half its radius, which inherit from it; return the partition, maybe a roomier one."""
     cell = p.balls[ball].cell
     halves = 2 ** len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
@@ -239,20 +233,25 @@ def split(p, ball, discrete, random_ranks, rng):
     p = make_room(p, halves * parts, halves)
     balls, cells = p.balls, p.cells
     unlink(balls, cells, ball)
-    if cells[cell].children == NONE:
-        add_cells(cells, cell, p.counts[CELLS], halves)
+    if cells[cell].children == NONE:  # it gets its 2^d halves, in a row
+        first = cells[cell].children = p.counts[CELLS]
         p.counts[CELLS] += halves
+        for child in range(first, first + halves):
+            cells[child].children = cells[child].own = cells[child].first = NONE
+            cells[child].best, cells[child].parent = cells[cell].best, cell
+            cells[child].depth = cells[cell].depth + 1
     for half in range(halves):
         for part in range(parts):
-            new = p.counts[BALLS]
+            new, child = p.counts[BALLS], cells[cell].children + half
             p.counts[BALLS] += 1
-            add_ball(balls, cells, new, ball, cells[cell].children + half)
+            balls[new].q, balls[new].visits, balls[new].cell = balls[ball].q, balls[ball].visits, child
+            balls[new].next, cells[child].first = cells[child].first, new
             take_part(p.low, p.high, new, ball, part, parts, discrete)
             if random_ranks:
                 balls[new].rank = rng.random()
             else:
-                balls[new].rank += part * 2.0 ** (-p.low.shape[1] * cells[balls[new].cell].depth)
-            cells[balls[new].cell].own = winner(balls, cells[balls[new].cell].own, new)
+                balls[new].rank = balls[ball].rank + part * 2.0 ** (-p.low.shape[1] * cells[child].depth)
+            cells[child].own = winner(balls, cells[child].own, new)
     p.counts[ARMS] += halves * parts - 1
     p.counts[SPLITS] += 1
     project(balls, cells, halves, cell, ball)
@@ -293,32 +292,10 @@ def unlink(balls, cells, ball):
 
 
 @python_or_jit
-def add_cells(cells, parent, first, halves):
-    """Give a leaf cell its 2^d halves, in a row from `first`."""
-    cells[parent].children = first
-    for cell in range(first, first + halves):
-        cells[cell].children = cells[cell].own = cells[cell].first = NONE
-        cells[cell].best = cells[parent].best
-        cells[cell].parent = parent
-        cells[cell].depth = cells[parent].depth + 1
-
-
-@python_or_jit
-def add_ball(balls, cells, new, parent, cell):
-    """Hang a new ball with the estimate and the visits of the ball `parent` on a cell."""
-    balls[new].q, balls[new].visits, balls[new].rank = balls[parent].q, balls[parent].visits, balls[parent].rank
-    balls[new].cell = cell
-    balls[new].next = cells[cell].first
-    cells[cell].first = new
-
-
-@python_or_jit
 def take_part(lows, highs, new, parent, part, parts, discrete):
-    """Give a new ball its part of the actions of the ball `parent`.
-
-    Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the
-    released program lists its children, where the last of equal balls wins the argmax.
-    """
+    """Give a new ball its part of the actions of the ball `parent`."""
+    # Part 0 has the upper half of every continuous action, or the first half of the action list: the order in which the
+    # released program lists its children, where the last of equal balls wins the argmax.
     dimensions = lows.shape[1]
     for i in range(dimensions):
         low, high = lows[parent, i], highs[parent, i]

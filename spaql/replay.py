@@ -99,14 +99,11 @@ def new_memory(dimensions: int, width: int) -> Memory:
 
 
 def with_room(memory: Memory, wanted: int) -> Memory:
-    """Return a memory with room for at least so many transitions, or for all that it may hold.
-
-    A memory that is not as large as it may become has not forgotten anything yet, so what it holds stays in its place.
-    """
+    """Return a memory with room for at least so many transitions, or for all that it may hold."""
     held = len(memory.reward)
     if held >= min(wanted, MEMORY):
         return memory
-    more = min(max(wanted, 2 * held), MEMORY) - held
+    more = min(max(wanted, 2 * held), MEMORY) - held  # so far nothing is forgotten, and all stays in its place
     return memory._replace(**{name: lengthened(getattr(memory, name), more) for name in Memory._fields[:-2]})
 
 
@@ -244,19 +241,15 @@ def follow(world, state, start, what, limit, x, codes, action):
     world.reset(state, start, x[0])
     while h < limit and not over:
         copy_row(what.actions, best_action(what, x, codes), action)
-        reward, ended = world.step(state, action, x[0])
+        reward, over = world.step(state, action, x[0])
         total += reward
         h += 1
-        over = ended != 0
     return total, h
 
 
 @python_or_jit
 def advance(world, starts, N, run, rng):
-    """Play as many episodes as there are rows in `starts`: training episodes, each followed by N rollouts.
-
-    The rollouts only report.  As `advance` of `spaql.loop` it may stop and go on between any two episodes.
-    """
+    """As `advance` of `spaql.loop`: training episodes, each followed by N rollouts, which only report."""
     what, memory, how, status = run.what, run.memory, run.how, run.status
     state, action = world.room(), np.empty(what.actions.shape[1])
     x, codes = np.empty((1, memory.x.shape[1])), np.empty((1, what.width), np.int32)
@@ -365,9 +358,7 @@ class ReplayAgent(Agent):
         several = isinstance(box, gym.spaces.MultiDiscrete)
         counts = box.nvec.ravel().tolist() if several else [self.parameters["actions"]] * len(self._space.action_half)
         if (number := math.prod(counts)) > MOST_ACTIONS:
-            raise ValueError(
-                f"{number:,} combinations of actions; expected at most {MOST_ACTIONS:,}: give fewer `actions`"
-            )
+            raise ValueError(f"{number:,} combinations of `actions`; expected at most {MOST_ACTIONS:,}: give fewer")
         return np.array(list(itertools.product(*(np.linspace(-1.0, 1.0, count) for count in counts))))
 
     def _advance(self, starts: Any, N: int) -> None:

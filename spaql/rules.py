@@ -1,6 +1,6 @@
 """What may differ from run to run: the text's and the released program's rules, and a learner's parameters."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -36,26 +36,16 @@ class Rules(NamedTuple):
     >>> RULES["released"]._replace(reset="splits")  # the program, but the text's reset rule
     """
 
-    first_observation: str = "mapped"
-    distance: str = "infinity"
-    heating: str = "always"
-    reset: str = "splits"
-    normalisation: str = "max"
-    ties: str = "random"
+    first_observation: Literal["mapped", "raw"] = "mapped"
+    distance: Literal["infinity", "euclidean"] = "infinity"
+    heating: Literal["always", "changed"] = "always"
+    reset: Literal["splits", "machine"] = "splits"
+    normalisation: Literal["max", "absolute"] = "max"
+    ties: Literal["random", "last"] = "random"
 
 
-CHOICES: dict[str, tuple[str, ...]] = {  # of every rule, the text's first
-    "first_observation": ("mapped", "raw"),
-    "distance": ("infinity", "euclidean"),
-    "heating": ("always", "changed"),
-    "reset": ("splits", "machine"),
-    "normalisation": ("max", "absolute"),
-    "ties": ("random", "last"),
-}
-
-RELEASED = Rules("raw", "euclidean", "changed", "machine", "absolute", "last")
-
-RULES = {"paper": Rules(), "released": RELEASED}
+CHOICES = {name: get_args(kind) for name, kind in Rules.__annotations__.items()}  # of every rule, the text's first
+RULES = {"paper": Rules(), "released": Rules("raw", "euclidean", "changed", "machine", "absolute", "last")}
 
 
 def check_rules(rules: Any) -> Rules:
@@ -77,10 +67,6 @@ class Learner(NamedTuple):
     discrete: bool  # actions are a list, not an interval
     H: int
     limit: int  # the environment's own limit on the steps of an episode, at most H
-    xi: float
-    tau_min: float
-    d: float
-    lam: float
     reference: tuple[float, ...]  # x_ref in the standard space
     discount: float
     euclidean: bool
@@ -88,6 +74,10 @@ class Learner(NamedTuple):
     reset_machine: bool
     absolute: bool
     random_ties: bool
+    xi: float = 0.0
+    tau_min: float = 0.01
+    d: float = 1.0
+    lam: float = 1.0
 
 
 STATUS = np.dtype(

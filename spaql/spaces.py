@@ -13,27 +13,22 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from spaql.compiling import python_or_jit
-
-FLOATS = np.ndarray  # a one-dimensional array of float64
+from spaql.compiling import cached_jit, python_or_jit
 
 
 class Space(NamedTuple):
     """The map between an environment's observations and actions and the standard space.
 
-    A bounded coordinate is shifted by `centre` and divided by `half`; an unbounded one (`half` infinite) goes through
-    the paper's sigmoid with slope `slope` at the origin.  `actions` counts the actions of a Discrete space (0: a Box).
-
     Where an angle is observed as cosine and sine, an agent that is told so sees the angle in the place of the cosine,
     and zero in that of the sine.
     """
 
-    centre: tuple[float, ...]  # tuples, not arrays: compiled code then knows their length
-    half: tuple[float, ...]
-    slope: tuple[float, ...]
+    centre: tuple[float, ...]  # what a coordinate is shifted by; tuples, so that compiled code knows their length
+    half: tuple[float, ...]  # and divided by; if infinite, it goes through the paper's sigmoid instead
+    slope: tuple[float, ...]  # of the sigmoid at the origin
     action_centre: tuple[float, ...]
     action_half: tuple[float, ...]
-    actions: int
+    actions: int  # how many a Discrete space has; 0 for a Box
     sine: tuple[int, ...]  # of each cosine the place of its sine; else PLAIN, or SINE of the sines themselves
 
 
@@ -77,6 +72,26 @@ def standardise(space, observation, x):
         x[i] = scaled(space, i, x[i])
 
 
+@cached_jit
+def standardised(space, observations):
+    """Return the points of the standard space for observations, a row each."""
+    points = np.empty_like(observations)
+    for i in range(len(observations)):
+        standardise(space, observations[i], points[i])
+    return points
+
+
+def rows_of(observation: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, bool]:
+    """Return an observation, or several, as rows of numbers, and whether it is one; or say what is wrong with it."""
+    given, width = np.asarray(observation, float), math.prod(shape)
+    single = given.shape in (shape, (width,))
+    if not single and math.prod(given.shape[1:]) != width:
+        raise ValueError(f"expected an observation of shape {shape}, or several stacked, not {given.shape}")
+    if np.isnan(given).any():
+        raise ValueError("the observation contains NaN; expected numbers")
+    return np.ascontiguousarray(given.reshape(-1, width)), single
+
+
 FLAT = 0.99  # beyond it the sigmoid cannot tell states apart
 
 
@@ -93,16 +108,11 @@ MAX_DIMENSIONS = 16  # more would need more samples than anyone has; a ball woul
 
 
 def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any = ()) -> Space:
-    """Return the map to the standard space for any environment with Box observations and Box or Discrete actions.
-
-    `bounds` are used instead of the environment's own where they are given: one pair (low, high) for every observation,
-    or a list with a pair or None for each.  `angles` are the pairs of places of a cosine and its sine.
-    """
+    """Return the map to the standard space; `AQL` says what slopes and bounds are, and `TileQ` what angles are."""
     observed = env.observation_space
     if not isinstance(observed, spaces.Box) or not np.issubdtype(observed.dtype, np.number):
         raise TypeError(
-            f"observations must be a Box of numbers, not {observed}; "
-            "gymnasium.wrappers.FlattenObservation turns Dict, Tuple and Discrete observations into one"
+            f"observations must be a Box of numbers, not {observed}: see gymnasium.wrappers.FlattenObservation"
         )
     action_centre, action_half, actions = map_of_actions(env.action_space)
     low, high = (np.array(bound, float).ravel() for bound in (observed.low, observed.high))
@@ -111,8 +121,7 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
     dimensions = low.size + (0 if actions else action_half.size)
     if dimensions > MAX_DIMENSIONS or low.size == 0:
         raise ValueError(
-            f"observation {observed.shape} and action together have {dimensions} dimensions: expected 1 to "
-            f"{MAX_DIMENSIONS}, more than which no partition covers (images and long vectors need features first)"
+            f"observation {observed.shape} and action have {dimensions} dimensions; expected 1 to {MAX_DIMENSIONS}"
         )
     bounded = np.isfinite(low) & np.isfinite(high) & (np.abs(high / 2 - low / 2) < LARGEST)
     if np.any(high[bounded] <= low[bounded]):
@@ -130,8 +139,8 @@ def make_space(env: gym.Env, slopes: Any = 1.0, bounds: Any = None, angles: Any 
     for cosine, its_sine in check_angles(angles, low.size):
         sine[cosine], sine[its_sine] = its_sine, SINE
         centre[[cosine, its_sine]], half[[cosine, its_sine]] = 0.0, (math.pi, 1.0)
-    maps = [tuple(map(float, array)) for array in (centre, half, slope, action_centre, action_half)]
-    return Space(maps[0], maps[1], maps[2], maps[3], maps[4], actions, tuple(map(int, sine)))
+    maps: list[Any] = [tuple(array.tolist()) for array in (centre, half, slope, action_centre, action_half)]
+    return Space._make([*maps, actions, tuple(sine.tolist())])
 
 
 def map_of_actions(acted: spaces.Space) -> tuple[np.ndarray, np.ndarray, int]:
@@ -143,23 +152,16 @@ def map_of_actions(acted: spaces.Space) -> tuple[np.ndarray, np.ndarray, int]:
         return half + np.asarray(acted.start, float).ravel(), half, 0
     if not isinstance(acted, spaces.Box) or not np.issubdtype(acted.dtype, np.floating):
         raise TypeError(
-            f"actions must be Discrete, MultiDiscrete or a Box of floats, not {acted}; "
-            "gymnasium.wrappers.TransformAction can turn one into the other"
+            f"actions must be Discrete, MultiDiscrete or a Box of floats, not {acted}: see Gymnasium's TransformAction"
         )
     low, high = (np.asarray(bound, float).ravel() for bound in (acted.low, acted.high))
     if not np.all(np.isfinite(low) & np.isfinite(high) & (high / 2 - low / 2 < LARGEST)):
-        raise ValueError(
-            f"a Box of actions needs finite bounds, not {acted}; "
-            "gymnasium.wrappers.RescaleAction or TransformAction can give it some"
-        )
+        raise ValueError(f"a Box of actions needs finite bounds, not {acted}: see gymnasium.wrappers.RescaleAction")
     return (high + low) / 2, (high - low) / 2, 0
 
 
 def check_angles(angles: Any, count: int) -> list[list[int]]:
-    """Return the pairs of places of a cosine and its sine among so many observations, or say what is wrong with them.
-
-    Whether they are a circle is seen when the agent learns.
-    """
+    """Return the places of cosines and sines among so many observations, or say what is wrong with them."""
     try:
         pairs = [[operator.index(place) for place in pair] for pair in angles]
     except TypeError:
@@ -181,9 +183,8 @@ def check_circles(angles: list[list[int]], observation: Any) -> None:
     for cosine, sine in angles:
         radius = math.hypot(observation[cosine], observation[sine])
         if not abs(radius - 1.0) < CIRCLE:
-            raise ValueError(f"angles names {cosine} and {sine}, where an observation has {observation[cosine]:g} and "
-                             f"{observation[sine]:g}, no cosine and sine: give other places, or angles=[] for none"
-                             )  # fmt: skip
+            found = f"{observation[cosine]:g} and {observation[sine]:g}"
+            raise ValueError(f"angles={angles}, but {found} are no cosine and sine: give other places, or [] for none")
 
 
 def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
@@ -199,7 +200,7 @@ def check_bounds(bounds: Any, count: int) -> list[list[float] | None]:
     return [None if pair is None else [float(end) for end in pair] for pair in given]
 
 
-def to_box(box: spaces.Box | spaces.MultiDiscrete, space: Space, action: FLOATS) -> np.ndarray:
+def to_box(box: spaces.Box | spaces.MultiDiscrete, space: Space, action: np.ndarray) -> np.ndarray:
     """Return the Box action for one (or an array of) actions of the standard space."""
     scaled = space.action_centre + np.multiply(space.action_half, action)
     if isinstance(box, spaces.MultiDiscrete):

@@ -29,7 +29,6 @@ import numpy as np
 from spaql import rules
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.learning import copy_of
 from spaql.partition import NONE
 from spaql.policies.policy import TreePolicy
 from spaql.replay import ReplayAgent, Replaying, lengthened
@@ -57,6 +56,7 @@ class SPAQLR(ReplayAgent):
     """
 
     algorithm = rules.SPAQL_R
+    _policy = TreePolicy
 
     def __init__(self, env: str | gym.Env, *, visits: int = 10, **shared: Unpack[Replaying]):
         super().__init__(env, {"visits": visits}, **shared)
@@ -65,11 +65,6 @@ class SPAQLR(ReplayAgent):
         given = self.parameters
         return one_cell(len(self._space.centre), self._choices(), given["initial"], given["alpha"], given["visits"])
 
-    @property
-    def policy(self) -> Any:
-        """The greedy policy as something to read: a table, a decision tree (see `spaql.policies.Policy`)."""
-        return TreePolicy(copy_of(self._kept().trimmed()), self._space, self.env, self._learner.H)
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The representation: a binary tree in flat arrays, whose leaves are the cells.  Functions take the arrays and the
@@ -77,11 +72,7 @@ class SPAQLR(ReplayAgent):
 
 
 class CellTree(NamedTuple):
-    """A tree of cells, in which node 0 is the root and both halves of a cell stand side by side.
-
-    The arrays have spare room; `nodes` says how many rows are in use.  The number by which a state is found again is
-    that of a node that holds it: its cell, or one that has been halved since.
-    """
+    """A tree of cells, in which node 0 is the root; a state is found again from any node that holds it."""
 
     child: np.ndarray  # the lower half of a cell, which the upper one follows; NONE for a leaf
     axis: np.ndarray  # across which a cell was halved
@@ -89,7 +80,7 @@ class CellTree(NamedTuple):
     q: np.ndarray  # Q(c, a), one row per node
     best: np.ndarray  # argmax_a Q(c, a), the first of equals
     visits: np.ndarray  # since the cell was made
-    nodes: np.ndarray  # one number
+    nodes: np.ndarray  # one number: how many rows are in use
     seen: np.ndarray  # corners of the box of all states seen so far
     actions: np.ndarray  # to choose from, in the standard space, one row per action
     alpha: float  # α
@@ -207,10 +198,7 @@ def box_around(tree, states, row):
 
 @cached_jit
 def halve(tree, cell, states, row):
-    """Halve the cell that holds a state, across the axis along which it is widest; a point stays whole.
-
-    There must be room for two nodes more.
-    """
+    """Halve the cell that holds a state, across the axis along which it is widest, if it is more than a point."""
     box = box_around(tree, states, row)
     across, most = NONE, NARROWEST
     for i in range(box.shape[1]):

@@ -22,7 +22,7 @@ nearly true of the others, and only what is left has to be learned for each.
 """
 
 import math
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -30,7 +30,6 @@ import numpy as np
 from spaql import rules
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.learning import copy_of
 from spaql.policies.policy import ValuePolicy
 from spaql.replay import ReplayAgent, Replaying
 from spaql.spaces import SINE
@@ -80,6 +79,7 @@ class TileQ(ReplayAgent):
     """
 
     algorithm = rules.TILE_Q
+    _policy = ValuePolicy
 
     def __init__(self, env: str | gym.Env, *, tilings: int = 32, bins: int = 8, **shared: Unpack[Replaying]):
         super().__init__(env, {"tilings": tilings, "bins": bins}, **shared)
@@ -94,16 +94,10 @@ class TileQ(ReplayAgent):
         if (count := count_of(tiles) * len(choices)) > MOST_WEIGHTS:
             raise ValueError(
                 f"{len(places)} variables and {len(choices)} actions need {count:,} weights; expected at most "
-                f"{MOST_WEIGHTS:,}: give fewer bins, tilings or actions, or observe less"
+                f"{MOST_WEIGHTS:,}: give fewer bins, tilings or actions"
             )
         weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)
         return TileWeights(tiles, weights, choices, given["alpha"] / tiles.tilings, tiles.tilings)
-
-    @property
-    def policy(self) -> Any:
-        """The greedy policy; see `spaql.policies.ValuePolicy`."""
-        kept = copy_of(self._kept())
-        return ValuePolicy(kept.values, kept.actions, self._space, self.env, self._learner.H)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,11 +12,8 @@ from spaql.spaces import Space, scaled
 
 
 def least_above(space: Space, axis: int, border: float) -> float:
-    """Return the least float whose image under `standardise` is at or above a border of the standard space.
-
-    The map never decreases (the sigmoid, as far as the C library's exp does not), so bisection finds it: over the
-    floats themselves, numbered in their order.
-    """
+    """Return the least float whose image under `standardise` is at or above a border of the standard space."""
+    # The map never decreases, so bisection finds it: over the floats themselves, numbered in their order.
     largest = int(np.array(np.finfo(float).max).view(np.int64))
     below, above = -largest, largest
     while above - below > 1:
@@ -46,12 +43,10 @@ class Branches(NamedTuple):
 def make_tree(
     space: Space, split: Callable[[int], tuple[dict[int, float], int] | None], root: int, labels: Sequence[Hashable]
 ) -> tuple[Branches, list]:
-    """Return the tree that leads every state to the label of its leaf cell, and the labels in the order of the leaves.
-
-    `split` tells of a cell the borders that cut it, by axis, and its first child; None of a leaf.
-    """
-    # Nodes by what they are, a leaf by its label and a question by axis, border and children, and their sizes: parts
-    # that decide the same have the same number, wherever they are.
+    """Return the tree that leads every state to the label of its leaf cell, and the labels in its leaves' order."""
+    # `split` returns the borders that cut a cell, by axis, and its first child, or None.  Nodes by what they are,
+    # a leaf by its label and a question by axis, border and children, and their sizes: parts that decide the same have
+    # the same number, wherever they are.
     numbers: dict[tuple, int] = {}
     sizes: list[int] = []
 
@@ -66,8 +61,7 @@ def make_tree(
             return number((labels[cell],), 1)
         borders, child = found
         every = itertools.product((0, 1), repeat=len(borders))  # the first axis changes fastest
-        halves: dict[tuple[int | None, ...], int]
-        halves = {sides[::-1]: convert(child + half) for half, sides in enumerate(every)}
+        halves: dict[tuple, int] = {sides[::-1]: convert(child + half) for half, sides in enumerate(every)}
 
         @functools.cache
         def smallest(part: tuple[int | None, ...]) -> int:

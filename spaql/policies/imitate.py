@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from spaql.checks import check_integer, check_seed
+from spaql.checks import Seed, check_integer, check_seed
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, Variables, turned, variables_of
@@ -42,7 +42,7 @@ def imitate(
     rounds: int = 5,
     episodes: int = 100,
     fresh: int = 200,
-    seed: int | np.random.SeedSequence = 0,
+    seed: Seed = 0,
     horizon: int | None = None,
 ) -> Tree:
     """Return a tree of at most `leaves` leaves that imitates a policy.
@@ -50,8 +50,8 @@ def imitate(
     Parameters
     ----------
     policy
-        Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `stakes`, which
-        returns how much the choice of the action matters in some observations, states count by it.
+        Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `values`, which
+        returns Q of each action, a row for each observation, states count by the best minus the worst of them.
     leaves
         Upper bound.
     env, horizon
@@ -91,7 +91,9 @@ def setting_of(policy: Any, env: str | gym.Env | None, horizon: int | None) -> t
 
 def imitations(policy, env, leaves, rounds, episodes, rng, horizon):
     """Yield the tree of each round, its mean return, the states it came to, and the steps so far."""
-    variables = asked_by(policy, env)
+    space, variables = space_of(env, angles=None), getattr(policy, "variables", None)
+    if variables is None or (pairs_of(space) and not pairs_of(variables.space)):
+        variables = variables_of(env, space)  # the tree asks for an angle instead of cosine and sine
     seen, actions, weights = [], [], []
     tree, samples = None, 0
     for round_ in range(rounds + 1):
@@ -104,18 +106,10 @@ def imitations(policy, env, leaves, rounds, episodes, rng, horizon):
             some = rng.permutation(len(played.seen))[: 2 * ROWS]
             seen.append(played.seen[some])
             actions.append(standard_actions(policy, variables, seen[-1]))
-            weights.append(policy.stakes(seen[-1]) if hasattr(policy, "stakes") else np.ones(len(some)))
+            weights.append(np.ptp(policy.values(seen[-1]), axis=1) if hasattr(policy, "values") else np.ones(len(some)))
             states, labels, counts = np.concatenate(seen), np.concatenate(actions), np.concatenate(weights)
             some = rng.permutation(len(states))[:ROWS]
             tree = merged(grow(variables, states[some], labels[some], counts[some], leaves))
-
-
-def asked_by(policy: Any, env: gym.Env) -> Variables:
-    """Return what an imitating tree asks for: the policy's variables, but an angle instead of cosine and sine."""
-    space, known = space_of(env, angles=None), getattr(policy, "variables", None)
-    if known is None or (pairs_of(space) and not pairs_of(known.space)):
-        return variables_of(env, space)
-    return known
 
 
 def standard_actions(policy: Any, variables: Variables, observations: np.ndarray) -> np.ndarray:
@@ -127,11 +121,8 @@ def standard_actions(policy: Any, variables: Variables, observations: np.ndarray
 
 
 def grow(variables: Variables, states: np.ndarray, actions: np.ndarray, weights: np.ndarray, leaves: int) -> Tree:
-    """Return a tree of at most `leaves` leaves; each split reduces the weighted squared error most.
-
-    The errors are those in predicting the actions, in the standard space.  Of few different actions each has a column,
-    so that the error is Gini's impurity, and leaves have one of them, not a mean.
-    """
+    """Return a tree of at most `leaves` leaves; each split reduces the weighted squared error of actions most."""
+    # Of few different actions each has a column: the error is Gini's impurity, and leaves have one of them, not a mean.
     kinds, which = np.unique(actions, axis=0, return_inverse=True)
     each = variables.box is None or len(kinds) <= FEW
     seen = turned(variables.space, states)
@@ -164,10 +155,7 @@ NO_SPLIT, TINY = (0.0, LEAF, 0.0), np.finfo(float).tiny
 
 
 def best_split(seen: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> tuple[float, int, float]:
-    """Return (gain, feature, threshold) of the question that reduces the squared error of the weighted means most.
-
-    `sums` are the labels times their weights.
-    """
+    """Return (gain, feature, threshold) of the question that reduces the error most; `sums` are weighted labels."""
     best = NO_SPLIT
     total, weight = sums.sum(axis=0), weights.sum()
     for feature in range(seen.shape[1]):
@@ -206,5 +194,5 @@ def without(tree: Tree, node: int, child: int) -> Tree:
     place = np.full(len(tree.feature) + 1, LEAF)  # the last one for LEAF itself
     place[order] = np.arange(len(order))
     place[node] = place[child]
-    feature, threshold, left, right, action = (array[order] for array in tree.arrays)
+    feature, threshold, left, right, action = (array[order] for array in tree[:5])
     return Tree(feature, threshold, place[left], place[right], action, tree.variables)

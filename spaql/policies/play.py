@@ -7,40 +7,25 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spaql.checks import check_integer, check_number, check_seed, load
+from spaql.checks import Seed, check_integer, check_number, check_seed, load
 from spaql.compiling import python_or_jit
 from spaql.policies.interval import paper_interval
 from spaql.policies.tree import Tree, descend
 from spaql.spaces import Space, turn
-from spaql.systems import (
-    begin,
-    compiled_world,
-    episode_limit,
-    horizon_of,
-    make_env,
-    make_generator,
-    move,
-    observe,
-    space_of,
-)
+from spaql.systems import begin, compiled_world, make_env, move, observe
+from spaql.systems.environments import episode_limit, horizon_of, make_generator, space_of
 from spaql.systems.interpreted import check_reward
 
 
 @python_or_jit
 def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
-    """Play an episode from each row of `starts`; write sums of rewards, numbers of steps, and what was seen if asked.
-
-    `noise` holds the standard deviation of what is added to each observed variable; `seen` has no rows, or one row per
-    step for every episode.
-    """
+    """Play an episode from each row of `starts` with noise on what is observed; `seen` has no rows if nobody asks."""
     feature, threshold, left, right, actions = tree
     state, x, observation, action = world.room(), np.empty(noise.size), np.empty(noise.size), np.empty(actions.shape[1])
     for i in range(len(starts)):
         total = 0.0
-        h = 0
-        over = False
         world.reset(state, starts[i], x)
-        while h < limit and not over:
+        for h in range(limit):
             observe(world.constants, state, observation)
             for j in range(noise.size):
                 if noise[j] > 0.0:
@@ -51,8 +36,9 @@ def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
             action[:] = actions[descend(feature, threshold, left, right, observation)]
             reward, over = world.step(state, action, x)
             total += reward
-            h += 1
-        rewards[i], steps[i] = total, h
+            if over:
+                break
+        rewards[i], steps[i] = total, h + 1
 
 
 class Episodes(NamedTuple):
@@ -69,16 +55,7 @@ def first_states(env: gym.Env, space: Space, rng: np.random.Generator, episodes:
     return rng.integers(2**31, size=(episodes, 1)) if world is None else world.draw(rng, episodes)
 
 
-def run_policy(
-    policy: Any,
-    env: gym.Env,
-    starts: np.ndarray,
-    rng: np.random.Generator,
-    horizon: int | None = None,
-    *,
-    noise: ArrayLike = 0.0,
-    record: bool = False,
-) -> Episodes:
+def run_policy(policy, env, starts, rng, horizon=None, *, noise=0.0, record=False):
     """Play an episode from each row of `starts` (see `first_states`); `evaluate` is what users call."""
     space = policy.variables.space if isinstance(policy, Tree) else space_of(env)
     world, horizon = compiled_world(env, space), horizon_of(env, horizon)
@@ -93,7 +70,7 @@ def run_policy(
         finally:
             env.unwrapped._np_random = stream  # of an agent that learns in it
     elif isinstance(policy, Tree):
-        arrays = tuple(map(np.ascontiguousarray, policy.arrays))  # of one type, whoever made the tree: compiled once
+        arrays = tuple(map(np.ascontiguousarray, policy[:5]))  # of one type, whoever made the tree: compiled once
         world.call(play, starts, arrays, noise, rng, limit, *out)
     else:
         play_batch(policy, env, world, starts, noise, rng, limit, out)
@@ -149,7 +126,7 @@ def evaluate(
     policy: Any,
     env: str | gym.Env,
     episodes: int = 1000,
-    seed: int | np.random.SeedSequence | None = None,
+    seed: Seed = None,
     noise: ArrayLike = 0.0,
     horizon: int | None = None,
     starts: bool = False,
@@ -199,7 +176,7 @@ def robustness(
     noises: Iterable[float] = (),
     *,
     episodes: int = 1000,
-    seed: int | np.random.SeedSequence = 0,
+    seed: Seed = 0,
     horizon: int | None = None,
 ) -> Any:
     """Return what policies earn on variants of their system and with noise on what they see, from the same starts.

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spaql.checks import load
-from spaql.compiling import cached_jit
 from spaql.partition import NONE
 from spaql.policies.exact_tree import Branches, boxes, make_tree
 from spaql.policies.export import signed
@@ -18,7 +17,7 @@ from spaql.policies.imitate import imitate
 from spaql.policies.play import evaluate
 from spaql.policies.simplify import simplify
 from spaql.policies.tree import LEAF, Tree, leaves_of, turned, variables_of
-from spaql.spaces import Space, standardise
+from spaql.spaces import Space, rows_of, standardised
 
 
 class Greedy:
@@ -37,16 +36,10 @@ class Greedy:
     def predict(
         self, observation: ArrayLike, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[np.ndarray, None]:
-        """Return the action for an observation or an array of them, and None: Stable-Baselines3's protocol.
-
-        It is the middle one where a ball has several, whatever the other arguments.
-        """
-        observation = np.asarray(observation, float)
-        points = np.ascontiguousarray(observation.reshape(-1, len(self._space.centre)))
-        if np.isnan(points).any():
-            raise ValueError("the observation contains NaN; expected numbers")
-        actions = self.variables.given(self._choose(points))
-        return (actions[0] if observation.shape == self.env.observation_space.shape else actions), None
+        """Return the action for an observation or several, the middle one of a ball; Stable-Baselines3's protocol."""
+        rows, single = rows_of(observation, self.env.observation_space.shape)
+        actions = self.variables.given(self._choose(rows))
+        return (actions[0] if single else actions), None
 
     _choose: Callable[[np.ndarray], np.ndarray]  # the actions for observations, in the standard space
 
@@ -58,18 +51,7 @@ class Greedy:
 
 
 class ValuePolicy(Greedy):
-    """The greedy policy of action values that have no partition, as those of tiles or a network.
-
-    Parameters
-    ----------
-    values
-        Returns Q for points of the standard space, (n, d): an array of (n, len(actions)).  Preferences will do.
-    actions
-        The actions to choose from, in the standard space, one row each; numbers from 0 for discrete ones.
-    space
-        The map to the standard space.
-    env, horizon
-        The system, and the greatest length of its episodes.
+    """The greedy policy of TileQ, whose tiles are no partition.
 
     Examples
     --------
@@ -77,23 +59,17 @@ class ValuePolicy(Greedy):
     >>> print(tree.report)  # what tree and policy earn, and how often they agree
     """
 
-    def __init__(
-        self, values: Callable[[np.ndarray], np.ndarray], actions: np.ndarray, space: Space, env: gym.Env, horizon: int
-    ):
+    def __init__(self, tiles: Any, space: Space, env: gym.Env, horizon: int):
         super().__init__(space, env, horizon)
-        self._values, self._actions = values, np.atleast_2d(np.asarray(actions, float))
+        self._tiles = tiles
 
     def values(self, observations: ArrayLike) -> np.ndarray:
         """Return Q of each action, a row for each observation."""
-        points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
-        return np.asarray(self._values(standardised(self._space, points)))
-
-    def stakes(self, observations: np.ndarray) -> np.ndarray:
-        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
-        return np.ptp(self.values(observations), axis=1)
+        rows, _ = rows_of(observations, self.env.observation_space.shape)
+        return self._tiles.values(standardised(self._space, rows))
 
     def _choose(self, points: np.ndarray) -> np.ndarray:
-        return self._actions[self.values(points).argmax(axis=1)]
+        return self._tiles.actions[self.values(points).argmax(axis=1)]
 
     tree = imitate
 
@@ -133,9 +109,9 @@ class Policy(Greedy):
     def _find(self, observations: ArrayLike) -> np.ndarray:
         """Return the leaf cell of each observation."""
         branches, cells = self._single
-        points = np.ascontiguousarray(observations, float).reshape(-1, len(self._space.centre))
+        rows, _ = rows_of(observations, self.env.observation_space.shape)
         rank = np.cumsum(branches.feature == LEAF) - 1
-        return np.array(cells)[rank[leaves_of(*branches[:4], turned(self._space, points))]]
+        return np.array(cells)[rank[leaves_of(*branches[:4], turned(self._space, rows))]]
 
     def _choose(self, points: np.ndarray) -> np.ndarray:
         return self._centre[self._best[self._find(points)]]
@@ -188,10 +164,7 @@ class Policy(Greedy):
         return Tree(*branches[:4], actions, self.variables, visits)
 
     def cell_tree(self) -> tuple[Branches, dict[str, np.ndarray]]:
-        """Return a tree that leads to the cells themselves, none joined, and arrays with a row for each leaf.
-
-        They are `centre`, the middle action of the best ball in the standard space, and its `q` and `visits`.
-        """
+        """Return a tree that leads to the cells, none joined, and each leaf's middle action, Q and visits."""
         branches, cells = self._single
         best = self._best[cells]
         return branches, {"centre": self._centre[best], "q": self._q[best], "visits": self._visits[best]}
@@ -252,14 +225,15 @@ class TreePolicy(Policy):
     """The greedy policy of SPAQL-R: its cells are the leaves of a binary tree, and each has one action."""
 
     def _take(self, partition: Any) -> None:
-        self._tree, self._best = partition, np.arange(len(partition.child))
+        self._tree = partition = partition.trimmed()
+        self._best = np.arange(len(partition.child))
         self._low = partition.actions[partition.best]
         self._high = self._low + 1.0 if self._space.actions else self._low
         self._q, self._visits = partition.q[self._best, partition.best], partition.visits
 
-    def stakes(self, observations: np.ndarray) -> np.ndarray:
-        """Return how much the choice of an action matters in each state: Q of the best minus Q of the worst."""
-        return np.ptp(self._tree.q[self._find(observations)], axis=1)
+    def values(self, observations: ArrayLike) -> np.ndarray:
+        """Return Q of each action, a row for each observation."""
+        return self._tree.q[self._find(observations)]
 
     def _split(self, cell: int) -> tuple[dict[int, float], int] | None:
         child = int(self._tree.child[cell])
@@ -280,12 +254,3 @@ class Policies:
 
     def __repr__(self) -> str:
         return f"Policies({len(self)} time steps)"
-
-
-@cached_jit
-def standardised(space, points):
-    """Return points of the standard space for observations."""
-    found = np.empty_like(points)
-    for i in range(len(points)):
-        standardise(space, points[i], found[i])
-    return found

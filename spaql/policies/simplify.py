@@ -8,13 +8,13 @@ reported.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
-from spaql.checks import check_integer, check_number, check_seed
+from spaql.checks import Seed, check_integer, check_number, check_seed
 from spaql.interrupts import deferred_interrupts
 from spaql.policies.imitate import imitations, setting_of, without
 from spaql.policies.interval import Interval, paper_interval
@@ -51,9 +51,8 @@ class Simplified(NamedTuple):
     curve: list[Size]  # the trees that no smaller one beat in the search, and last the policy itself
 
     def __repr__(self) -> str:
-        return (
-            f"smallest {self.smallest}\nbest {self.best}\nfull {self.full}\non fresh episodes; target {self.target:.2f}"
-        )
+        sizes = f"smallest {self.smallest}\nbest {self.best}\nfull {self.full}"
+        return f"{sizes}\non fresh episodes; target {self.target:.2f}"
 
 
 def simplify(
@@ -66,7 +65,7 @@ def simplify(
     episodes: int = 100,
     proposals: int = 200,
     fresh: int = 1000,
-    seed: int | np.random.SeedSequence = 0,
+    seed: Seed = 0,
     horizon: int | None = None,
     progress_bar: bool = True,
 ) -> Simplified:
@@ -114,7 +113,7 @@ def simplify(
         try:
             with deferred_interrupts() as search.check_interrupts:
                 search.run(imitated, proposals)
-        except (OutOfTime, KeyboardInterrupt):
+        except (TimeoutError, KeyboardInterrupt):
             log.warning("the search has not ended: the best of the %d sizes so far is returned", len(search.found))
 
     def sized(candidate: Any, starts: np.ndarray) -> Size:
@@ -138,10 +137,6 @@ def simplify(
     return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, curve)
 
 
-class OutOfTime(Exception):
-    """The search has used its time."""
-
-
 class Search:
     """A search for small trees, with its first states and random stream, and what it has found."""
 
@@ -149,9 +144,8 @@ class Search:
         self.env, self.horizon, self.rng, self.starts = env, horizon, rng, starts
         self.seen, self.spread = seen, np.maximum(seen.std(axis=0), 1e-12)  # of what trees ask for
         self.begun, self.seconds = begun, seconds
-        self.found: dict[int, tuple[float, Tree]] = {}  # the best of each size
-        self.check_interrupts: Callable
-        self.bar: Any
+        self.found = {}  # the best of each size, with its mean return
+        self.bar = self.check_interrupts = None  # while it runs
 
     def score(self, tree: Tree) -> float:
         """Return the mean return of a tree, and keep it if no other of its size has earned more."""
@@ -162,7 +156,7 @@ class Search:
         taken = time.monotonic() - self.begun
         self.bar.update(int(taken) - self.bar.n)
         if taken > self.seconds:
-            raise OutOfTime
+            raise TimeoutError
         return mean
 
     def run(self, imitated: Sequence[Tree], proposals: int) -> None:

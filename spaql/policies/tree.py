@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from spaql.checks import check_name
 from spaql.compiling import cached_jit, python_or_jit
-from spaql.spaces import Space, pairs_of, to_box, turn
+from spaql.spaces import Space, pairs_of, rows_of, to_box, turn
 from spaql.systems import Variable, space_of, system_of
 
 LEAF = -1
@@ -61,12 +61,7 @@ NUMBERED = "action number"  # what a discrete action is called where nothing say
 
 
 def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
-    """Return the names and units of an environment's variables; plain numbers for one of no known system.
-
-    An environment of no registered system can name them in its metadata, each with its unit ("" for none):
-    `{"observations": {"level": "m"}, "action": {"inflow": "m³/s"}, "choices": (0.0, 0.1, 0.2)}`; `choices` are the
-    discrete actions in that unit.  Without them a discrete action is a number without a unit.
-    """
+    """Return the names and units of an environment's variables: its system's, those in its metadata, or numbers."""
     space = space_of(env) if space is None else space
     system = system_of(env)
     discrete = isinstance(env.action_space, gym.spaces.Discrete)
@@ -131,11 +126,6 @@ class Tree(NamedTuple):
         return f"Tree({said}{'' if self.report is None else f'; {self.report}'})"
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the tree does, without names: questions, children and actions."""
-        return self[:5]
-
-    @property
     def leaves(self) -> int:
         """The number of leaves."""
         return int(np.sum(self.feature == LEAF))
@@ -155,10 +145,8 @@ class Tree(NamedTuple):
 
     def apply(self, observations: ArrayLike) -> np.ndarray:
         """Return the leaf each observation comes to; `observations` has a row each."""
-        points = np.ascontiguousarray(observations, float).reshape(-1, len(self.variables.observed))
-        if np.isnan(points).any():
-            raise ValueError("the observations contain NaN; expected numbers")
-        return leaves_of(*self[:4], turned(self.variables.space, points))
+        rows, _ = rows_of(observations, (len(self.variables.observed),))
+        return leaves_of(*self[:4], turned(self.variables.space, rows))
 
     def predict(
         self, observation: ArrayLike, state: None = None, episode_start: None = None, deterministic: bool = True
