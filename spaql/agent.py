@@ -87,8 +87,7 @@ class Agent(Learning):
         self._trainee = self._best = self._representation()
         self._history, self._status = np.zeros(0, HISTORY), np.zeros(1, STATUS)
         # SPAQL evaluates the agent once before the first iteration (spaql_alg, line 4).
-        evaluates_first = self.algorithm in (SPAQL, SPAQL_TS)
-        self._status["iteration"], self._status["episode"] = (-1, 1) if evaluates_first else (0, 0)
+        self._status["iteration"], self._status["episode"] = (-1, 1) if self.algorithm in (SPAQL, SPAQL_TS) else (0, 0)
         self._status["tau"], self._status["u"] = self._learner.tau_min, self.parameters.get("u", 1.0)
         self._status["seen"] = 1
 
