@@ -21,7 +21,6 @@ little difference, so that Q depends on the state far more than on the action: w
 nearly true of the others, and only what is left has to be learned for each.
 """
 
-import math
 from typing import NamedTuple, Unpack
 
 import gymnasium as gym
@@ -36,7 +35,6 @@ from spaql.spaces import SINE
 
 SHARED = 0.95  # κ
 MOST_WEIGHTS = 5_000_000  # 40 MB
-PLAIN, ANGLE = -1, -2  # a variable that is what it is, and one that turns round
 
 
 class TileQ(ReplayAgent):
@@ -88,8 +86,7 @@ class TileQ(ReplayAgent):
         given, choices = self.parameters, self._choices()
         if given["tilings"] & (given["tilings"] - 1):
             raise ValueError(f"tilings must be a power of two, not {given['tilings']}: others are shifted unevenly")
-        sines = enumerate(self._space.sine)
-        places = [(place, ANGLE if sine >= 0 else PLAIN) for place, sine in sines if sine != SINE]
+        places = [(place, sine >= 0) for place, sine in enumerate(self._space.sine) if sine != SINE]
         tiles = Tiles(given["tilings"], given["bins"], np.array(places))
         if (count := count_of(tiles) * len(choices)) > MOST_WEIGHTS:
             raise ValueError(
@@ -109,7 +106,7 @@ class Tiles(NamedTuple):
 
     tilings: int  # n
     bins: int  # tiles along each axis of a tiling, but for the one more that its shift needs
-    places: np.ndarray  # of the variables, one row each: a place and PLAIN or ANGLE, or those of a cosine and its sine
+    places: np.ndarray  # one row for each variable: where it stands, and whether it is an angle, which turns round
 
 
 def count_of(tiles: Tiles) -> int:
@@ -123,12 +120,10 @@ def active(tiles, x, found, row):
     for tiling in range(tiles.tilings):
         number = tiling
         for i in range(len(tiles.places)):
-            first, second = tiles.places[i, 0], tiles.places[i, 1]
-            z = x[first] if second < 0 else math.atan2(x[second], x[first]) / math.pi
             shift = ((2 * i + 1) * tiling % tiles.tilings) / tiles.tilings
-            tile = int((z + 1.0) / 2.0 * tiles.bins + shift)
-            if second != PLAIN:
-                tile %= tiles.bins  # an angle turns round
+            tile = int((x[tiles.places[i, 0]] + 1.0) / 2.0 * tiles.bins + shift)
+            if tiles.places[i, 1]:
+                tile %= tiles.bins
             number = number * (tiles.bins + 1) + min(max(tile, 0), tiles.bins)
         found[row, tiling] = number
 

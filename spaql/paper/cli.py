@@ -57,7 +57,6 @@ def make_parser():
     option = add(claims, help="print the paper's claims with their verdicts")
     option("pattern", nargs="?", default="", help="those with such an id, as 'cartpole-*'")
     option("--verdict", choices=("holds", "differs", "undecided"), help="those with this verdict")
-    option("--json", action="store_true", dest="as_json", help="as JSON, with every number")
 
     for command, says, default in (
         (verify, "compute stored agents again, and compare", "xi, long and ablation"),
@@ -124,11 +123,11 @@ def parse_value(name, text, known):
     return value
 
 
-def claims(pattern, verdict, as_json):
+def claims(pattern, verdict):
     """Print claims with their verdicts."""
     from spaql.paper.claims.page import show
 
-    print(show(pattern, verdict, as_json))
+    print(show(pattern, verdict))
 
 
 def verify(studies, agents, workers):

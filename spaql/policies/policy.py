@@ -95,17 +95,6 @@ class Policy(Greedy):
         self._q, self._visits, self._best = balls["q"], balls["visits"], self._cells["best"]
         self._centres: dict[int, tuple[float, ...]] = {}  # of cells, from the root on
 
-    def find(self, observations: ArrayLike) -> Any:
-        """Return one row per observation: its `cell` (a number), and `action`, `q`, `visits` of its best ball.
-
-        The action is the middle one, in its unit; of several actuators it is the first one's.
-        """
-        pd = load("pandas", "paper")
-        cells = self._find(observations)
-        best = self._best[cells]
-        action = next(values for name, values in self._actions(best).items() if name.startswith("centre"))
-        return pd.DataFrame({"cell": cells, "action": action, "q": self._q[best], "visits": self._visits[best]})
-
     def _find(self, observations: ArrayLike) -> np.ndarray:
         """Return the leaf cell of each observation."""
         branches, cells = self._single

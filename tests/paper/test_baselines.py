@@ -31,7 +31,7 @@ class Chain:
 
 def two_tiles():
     """One tiling of two tiles, and the one more that a shift would need, with weights of zero."""
-    tiles = Tiles(1, 2, np.array([[0, -1]]))
+    tiles = Tiles(1, 2, np.array([[0, 0]]))
     return TileWeights(tiles, np.zeros((count_of(tiles), 2)), np.array([[0.0], [1.0]]), 0.5, 1)
 
 

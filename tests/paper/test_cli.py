@@ -1,6 +1,5 @@
 """The command line: what it refuses, in one line, and that what it runs comes out."""
 
-import json
 import os
 import subprocess
 import sys
@@ -83,13 +82,6 @@ def test_what_was_typed_is_not_echoed_whole(capsys):
     with pytest.raises(SystemExit):
         main(["claims", "--verdict", "x" * 100_000])
     assert len(capsys.readouterr().err) < 1000
-
-
-def test_claims_are_printed_as_json(capsys):
-    main(["claims", "cartpole-ts-solves", "--json"])
-    [claim] = json.loads(capsys.readouterr().out)
-    assert claim["id"] == "cartpole-ts-solves"
-    assert claim["verdict"] == "holds"
 
 
 def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(small, tmp_path, monkeypatch, capsys):

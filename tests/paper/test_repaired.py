@@ -29,7 +29,7 @@ def test_every_rung_has_agents_and_what_changes_nothing_repeats_the_row_above():
 def test_what_a_change_is_worth():
     whole = rows("SPAQL-R", "CartPole-v0", [200.0, 199.0, 201.0], [150.0])
     given = pd.DataFrame(whole + rows("SPAQL-R", "CartPole-v0", [20.0, 21.0, 22.0], [30.0], replays=0))
-    found = ladder.worth(given, at=(1,)).set_index("without")["mean"]
+    found = ladder.worth(given).set_index("without")["mean"]
     assert found.to_dict() == {"nothing": 200.0, "replay": 21.0}
 
 

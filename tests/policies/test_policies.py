@@ -109,9 +109,8 @@ def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case):
     low, high = (frame[[f"{name}_{end}" for name in names]].to_numpy() for end in ("low", "high"))
     inside = ((points[:, None] >= low) & (points[:, None] < high)).all(2)
     assert np.all(inside.sum(1) == 1)
-    row, found = frame.iloc[inside.argmax(1)], policy.find(points)
-    assert frame.cells.sum() == len(policy.cell_tree()[1]["q"]) >= found.cell.nunique()
-    assert np.allclose(row.centre, found.action)
+    row = frame.iloc[inside.argmax(1)]
+    assert frame.cells.sum() == len(policy.cell_tree()[1]["q"])
     if "actions" in frame:
         assert list(row.actions.map(lambda run: run[len(run) // 2])) == list(act)
         assert set(frame.label) <= {"-10 N", "+10 N", "-10 N or +10 N"} or "Pendulum" in case[1]

@@ -3,7 +3,6 @@
 Its tiles are TileQ's (see `spaql.tileq`), its learning is its own.
 """
 
-import itertools
 import math
 from typing import NamedTuple
 
@@ -14,9 +13,8 @@ from spaql.paper.engine.algorithms import CHECKPOINT, Trained
 from spaql.paper.engine.job import seeds
 from spaql.replay import follow_all, share_of_random
 from spaql.rules import HISTORY
-from spaql.systems import ENDED, compiled_world, episode_limit, make_env, space_of
-from spaql.systems.environments import angles_of
-from spaql.tileq import PLAIN, Tiles, TileWeights, count_of, sum_of
+from spaql.systems import ENDED, compiled_world, episode_limit
+from spaql.tileq import TileQ, sum_of
 
 LEAST = 0.01  # traces below this are forgotten
 TILINGS, BINS, ACTIONS = 32, 6, 2  # the best of 144 random settings on relatives of the six systems, as are Sarsa's
@@ -84,27 +82,14 @@ def train_sarsa(world, starts, before, samples, what, given, stamp, rng):
             h += 1
 
 
-def places_of(env):
-    """Return where the variables of an environment stand in its observation, with angles for cosines and sines."""
-    angles = angles_of(env)
-    used = {place for pair in angles for place in pair}
-    rest = [(place, PLAIN) for place in range(env.observation_space.shape[0]) if place not in used]
-    return np.array([*angles, *rest], np.int64)
-
-
 def compute(job):
     """Train an agent; its history's `rewards` is the mean return of fresh episodes after every thousand samples."""
     learning, evaluation = seeds(job)
     own, of_env = learning.spawn(2)
-    env = make_env(job.system)
-    space = space_of(env, 1.0)
-    world = compiled_world(env, space, int(of_env.generate_state(1)[0]))
-    rng, given, tiles = np.random.default_rng(own), Sarsa(episode_limit(env)), Tiles(TILINGS, BINS, places_of(env))
-    levels = np.linspace(-1.0, 1.0, ACTIONS)
-    choices = np.array(list(itertools.product(levels, repeat=len(space.action_half))))
-    actions = np.arange(float(space.actions)).reshape(-1, 1) if space.actions else choices
-    weights = np.zeros((count_of(tiles), len(actions)))
-    what, stamp = TileWeights(tiles, weights, actions, given.alpha / TILINGS, TILINGS), np.full(weights.shape, -1)
+    tiled = TileQ(job.system, tilings=TILINGS, bins=BINS, actions=ACTIONS, alpha=Sarsa._field_defaults["alpha"])
+    world = compiled_world(tiled.env, tiled._space, int(of_env.generate_state(1)[0]))
+    rng, given, what = np.random.default_rng(own), Sarsa(episode_limit(tiled.env)), tiled._representation()
+    stamp = np.full(what.weights.shape, -1)
 
     def evaluate(episodes, seed):
         returns, steps = np.empty(episodes), np.empty(episodes, np.int64)

@@ -127,14 +127,3 @@ def compute(job):
         if earned.mean() >= LEVEL:
             break
     return Trained(history[history["steps"] > 0], earned)
-
-
-def medians(agents):
-    """Return the median samples until the level by learner and dimensions, infinite where most do not get there."""
-    return (
-        agents.assign(samples=agents.samples.astype(float).where(agents.evaluations >= LEVEL, np.inf))
-        .assign(dimensions=[2 + SYSTEMS.index(system) for system in agents.system])
-        .assign(algorithm=agents.parameters.str.extract(r'"learner": "([^"]+)"', expand=False))
-        .groupby(["algorithm", "dimensions"], as_index=False)
-        .samples.median()
-    )

@@ -87,16 +87,13 @@ def ladder(agents):
     return pd.DataFrame(rows, columns=["system", "rung", "agents", "samples", "mean", "low", "high"])
 
 
-def worth(agents, at=(40,)):
-    """Return SPAQL-R with each change taken back: mean returns after so many thousand samples, and Welch's p."""
+def worth(agents):
+    """Return SPAQL-R with each change taken back: the mean return on fresh episodes, and Welch's p."""
     rows = []
     for system in agents.system.unique():
-        whole = those(agents, system, "SPAQL-R", {})
+        whole = those(agents, system, "SPAQL-R", {}).fresh
         for name, changes in taken_back(system).items():
-            mine = those(agents, system, "SPAQL-R", changes)
-            for thousand in at if len(mine) else ():
-                last = thousand == mine.iterations.max()
-                returns, wholes = (x.fresh if last else x.curve_rewards.str[thousand - 1] for x in (mine, whole))
-                p = welch(returns, wholes).p if len(mine) > 1 else np.nan
-                rows.append((system, name, thousand, *student_interval(returns), p))
-    return pd.DataFrame(rows, columns=["system", "without", "thousands", "mean", "low", "high", "p"])
+            mine = those(agents, system, "SPAQL-R", changes).fresh
+            if len(mine):
+                rows.append((system, name, *student_interval(mine), welch(mine, whole).p if len(mine) > 1 else np.nan))
+    return pd.DataFrame(rows, columns=["system", "without", "mean", "low", "high", "p"])

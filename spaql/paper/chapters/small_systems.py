@@ -67,7 +67,7 @@ def two_step(constants, state, action):
 
 
 def drive_to_oil(constants, state, action):
-    """Drive to a place; the episode is over after five steps."""
+    """Earn min(1, max(0, exp(-λ|x - 0.75|) - |x - a|)), and be at a; the episode is over after five steps."""
     x, a = state[0], min(1.0, max(0.0, action[0]))
     state[0], state[1] = a, state[1] + 1.0
     found = math.exp(-constants.lam * abs(x - 0.75))
@@ -75,7 +75,7 @@ def drive_to_oil(constants, state, action):
 
 
 def drive_to_call(constants, state, action):
-    """Drive to a place and then to the call; the episode is over after five steps."""
+    """Earn 1 - (α|x - a| + (1 - α)|a - y|), and be at the call y, of Beta(5, 2); over after five steps."""
     x, a = state[0], min(1.0, max(0.0, action[0]))
     y = state[2 + int(state[1])]
     state[0], state[1] = y, state[1] + 1.0
@@ -127,44 +127,20 @@ class Interpreted(gym.Env):
         return self.numbers[: len(REGISTRY[type(self.constants)].state)].copy()
 
 
-class Small(Interpreted):
-    """What the three have in common: a place on [0, 1]."""
-
-    observation_space = spaces.Box(0.0, 1.0, (1,), np.float64)
-    action_space = spaces.Box(0.0, 1.0, (1,), np.float64)
+PLACE, UNIT = Variable("x", "x", "", (0.0, 1.0), "$x$", "place"), spaces.Box(0.0, 1.0, (1,), np.float64)
 
 
-class TwoStepEnv(Small):
-    """Two steps with two actions; the best return is 1, that of the myopic action 1/4."""
-
-    action_space = spaces.Discrete(2)
-    constants = TwoStep(PRIZE)
-
-
-class OilEnv(Small):
-    """Five steps from 0.5; the reward is min(1, max(0, exp(-10|x - 0.75|) - |x - a|)), the next state is a."""
-
-    constants = Oil(10.0)
-
-
-class AmbulanceEnv(Small):
-    """Five steps from 0.5; the reward is 1 - (|x - a| + 3|a - y|) / 4, the next state is y, of Beta(5, 2)."""
-
-    constants = Ambulance(0.25)
-
-
-PLACE = Variable("x", "x", "", (0.0, 1.0), "$x$", "place")
-
-
-def make_known(name, title, steps, env, step, draw_starts):
+def make_known(name, title, constants, step, draw_starts, steps=H, actions=UNIT):
     """Register a problem, with Gymnasium and as a compiled system."""
-    env_id = f"spaql/{name}-v0"
+    kind, env_id = type(constants), f"spaql/{name}-v0"
+    known = {"constants": constants, "observation_space": UNIT, "action_space": actions}
+    env = type(f"{kind.__name__}Env", (Interpreted,), known)
     gym.register(env_id, entry_point=env, max_episode_steps=steps)
     register(
         System(
-            name=env.__name__.removesuffix("Env"),
+            name=kind.__name__,
             originals=(env,),
-            constants=type(env.constants),
+            constants=kind,
             describe=lambda env: env.unwrapped.constants,
             begin=begin_episode,
             step=step,
@@ -180,6 +156,6 @@ def make_known(name, title, steps, env, step, draw_starts):
     )
 
 
-make_known("TwoStep1", "Two steps", 2, TwoStepEnv, two_step, first_places)
-make_known("OilLaplace10", "Oil", H, OilEnv, drive_to_oil, the_middle)
-make_known("AmbulanceBeta25", "Ambulance", H, AmbulanceEnv, drive_to_call, the_middle_and_calls)
+make_known("TwoStep1", "Two steps", TwoStep(PRIZE), two_step, first_places, steps=2, actions=spaces.Discrete(2))
+make_known("OilLaplace10", "Oil", Oil(10.0), drive_to_oil, the_middle)
+make_known("AmbulanceBeta25", "Ambulance", Ambulance(0.25), drive_to_call, the_middle_and_calls)

@@ -10,11 +10,10 @@ import pandas as pd
 
 from spaql.paper.engine.algorithms import CHECKPOINT, Trained, untrained
 from spaql.paper.engine.job import FRESH, SEED, seeds
-from spaql.paper.engine.statistics import student_interval, summarise, welch
+from spaql.paper.engine.statistics import welch
 from spaql.paper.engine.study import SIX, declare, make_jobs
 from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
-from spaql.systems import episode_limit, make_env
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Trees in the place of policies
@@ -92,17 +91,6 @@ def returns_at(agents, count):
     return pd.Series(found, agents.index, float)
 
 
-def curves(frame, lines, counts):
-    """Return the mean return of some algorithms after so many samples, as long as they train."""
-    rows = []
-    for system, names in lines.items():
-        for name in names:
-            mine = frame[(frame.system == system) & (frame.algorithm == name)]
-            last = mine.samples.min()
-            rows += [(system, name, n, returns_at(mine, n).mean()) for n in counts if n <= last]
-    return pd.DataFrame(rows, columns=["system", "algorithm", "samples", "reward"])
-
-
 def duels(frame):
     """Return TileQ and SPAQL-R against Sarsa(λ) and the best network: one row per system and number of samples."""
     rows = []
@@ -118,23 +106,3 @@ def duels(frame):
                     verdict = "tie" if found.p >= 0.05 else "win" if found.difference > 0 else "loss"
                     rows.append((system, count, ours, rival, verdict))
     return pd.DataFrame(rows, columns=["system", "samples", "learner", "rival", "verdict"])
-
-
-def ends(frame, limits):
-    """Return the mean return on fresh episodes of each algorithm on each system, and of the limits."""
-    found = summarise(frame.assign(mean=frame.fresh), ["system", "algorithm"], mean=student_interval)
-    two = limits[limits.parameters.str.contains('"actions"')]
-    return pd.concat(
-        [
-            found,
-            pd.DataFrame({"system": SIX, "algorithm": "limit", "mean": tops(limits).values()}),
-            pd.DataFrame({"system": two.system, "algorithm": "limit, two actions", "mean": two.fresh}),
-        ],
-        ignore_index=True,
-    )
-
-
-def tops(limits):
-    """Return the limit of each system; CartPole's is its number of steps."""
-    known = limits[limits.parameters == "{}"].set_index("system").fresh
-    return {system: known.get(system, episode_limit(make_env(system))) for system in SIX}

@@ -37,13 +37,11 @@ def show_ours(row, before=""):
 # As text
 
 
-def show(pattern="", verdict=None, as_json=False) -> str:
-    """Return the claims with such an id ("cartpole-*") and verdict: text of at most 120 columns, or all as JSON."""
+def show(pattern="", verdict=None) -> str:
+    """Return the claims with such an id ("cartpole-*") and verdict, as text of at most 120 columns."""
     wanted = matching(pattern or "*")
     frame = verdicts()
     frame = frame[frame.id.isin(wanted) & frame.verdict.isin([verdict] if verdict else VERDICTS)]
-    if as_json:
-        return frame.to_json(orient="records", force_ascii=False, indent=1)
     lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}as run"]
     for place, rows in frame.groupby("place", sort=False):
         lines += ["", place]
