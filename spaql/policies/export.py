@@ -8,7 +8,7 @@ import datetime
 import importlib.metadata
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,53 +251,46 @@ def export_json(tree: Tree, about: str = "") -> str:
         question = {"observation": feature} | ({"sine": sine} if sine >= 0 else {})
         ways = {"left": int(tree.left[node]), "right": int(tree.right[node])}
         nodes.append(question | {"threshold": float(tree.threshold[node])} | ways)
+    inputs, outputs = ports(names)
     policy = {
         "format": "spaql tree",
         "version": 1,
         "about": header(tree, about),
         "system": names.system,
-        "observations": inputs_of(names),
-        "actions": [discrete] if names.box is None else outputs_of(names),
+        "observations": inputs,
+        "actions": [discrete] if names.box is None else outputs,
         "nodes": nodes,
     }
     return json.dumps(policy, indent=1) + "\n"
 
 
-def inputs_of(names: Variables) -> list[dict]:
-    """Return name, unit and ends of each observed variable."""
+def ports(names: Variables) -> list[list[dict]]:
+    """Return name, unit and ends of each observed variable, and of each continuous action; None where it has no end."""
+
+    def row(name, unit, centre, half):
+        low, high = (centre - half, centre + half) if half < math.inf else (None, None)
+        return {"name": name, "unit": unit, "low": low, "high": high}
+
     space = names.space  # where an angle is asked for, its ends are in the place of the cosine's
     halves = [half if sine == PLAIN else 1.0 for half, sine in zip(space.half, space.sine, strict=True)]
-    return with_ends(names.observed, names.units, space.centre, halves)
-
-
-def outputs_of(names: Variables) -> list[dict]:
-    """Return name, unit and ends of each continuous action."""
-    return with_ends(names.actions, names.action_units, names.space.action_centre, names.space.action_half)
-
-
-def with_ends(*columns: Sequence) -> list[dict]:
-    """Return rows for names, units, centres and half ranges; the ends are None where there are none."""
-    rows = []
-    for name, unit, centre, half in zip(*columns, strict=True):
-        low, high = (centre - half, centre + half) if half < math.inf else (None, None)
-        rows.append({"name": name, "unit": unit, "low": low, "high": high})
-    return rows
+    inputs = names.observed, names.units, space.centre, halves
+    outputs = names.actions, names.action_units, space.action_centre, space.action_half
+    return [list(map(row, *columns)) for columns in (inputs, outputs)]
 
 
 def header(tree: Tree, about: str) -> list[str]:
     """Return what a program says of itself: what it is, who made it and when, inputs, units, ranges and outputs."""
-    names, angles = tree.variables, tree.variables.space.sine
+    names = tree.variables
+    inputs, outputs = ports(names)
     made = f"spaql {importlib.metadata.version('spaql')}, {datetime.date.today().isoformat()}"
     lines = [f"A policy for {names.system}: a decision tree with {counted(tree.leaves)}.  {made}.", *about.splitlines()]
-    for row, sine in zip(inputs_of(names), angles, strict=True):
+    for row, sine in zip(inputs, names.space.sine, strict=True):
         reach = "any number" if row["low"] is None else f"{row['low']:g} to {row['high']:g}; beyond, as at the end"
         reach = reach if sine == PLAIN else "cosine or sine of an angle, which alone counts"
         lines.append(f"in   {with_unit(row['name'], row['unit'])}: {reach}")
     if names.box is not None:
-        rows = outputs_of(names)
-        return lines + [
-            f"out  {with_unit(row['name'], row['unit'])}: {row['low']:g} to {row['high']:g}" for row in rows
-        ]
+        named = [(with_unit(row["name"], row["unit"]), row["low"], row["high"]) for row in outputs]
+        return lines + [f"out  {name}: {low:g} to {high:g}" for name, low, high in named]
     if names.actions == (NUMBERED,):
         return [*lines, f"out  the number of the action, {names.start} to {names.start + names.space.actions - 1}"]
     meanings = ", ".join(f"{i + names.start}: {choice:+g}" for i, choice in enumerate(names.choices))

@@ -51,19 +51,11 @@ class Judged(NamedTuple):
 def verdicts() -> pd.DataFrame:
     """Return the paper's claims with their verdicts, one row per claim, from the published agents.
 
-    Returns
-    -------
-    frame
-        Columns id, place, statement, kind; `said`, the paper's value; `ours` with `low` and `high`, the ends of its
-        95 % interval; of an equality `apart`, how far it is from the paper's, with `apart_low` and `apart_high`;
-        `test`, `allowed` (where the claim says it lies), `margin` (the upper end of that), `inside` (our estimate lies
-        there, whether or not that is shown) and `effect`; `p_for` and `p_against`, corrected; `verdict`, `direction`
-        and `why`; the same under the reading that fits best, `run_ours` to `run_reason`; the paper's value, `paper`
-        and `paper_half`; and where the claim is about rewards at the end of training the quantity on fresh episodes,
-        `fresh`, with the verdict that it would get, `fresh_verdict`.
+    `said` is the paper's value in words; `ours` has the ends `low` and `high` of its 95 % interval; of an equality
+    `apart` is how far it is from the paper's.  It should lie where `allowed` says, up to `margin`; `inside` is whether
+    our estimate does, shown or not.  `p_for` and `p_against` are corrected.  Columns that begin with `run_` say this
+    under the reading that fits best, and `fresh` and `fresh_verdict` of rewards on fresh episodes.
 
-    Examples
-    --------
     >>> verdicts().verdict.value_counts()
     """
     groups, best = load_groups(), best_reading()

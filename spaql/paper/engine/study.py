@@ -235,16 +235,9 @@ class Reading:
 CHANGES = {"torque": 1, "starts": "shared", "rules": "released", "dynamics": "v0"}
 SHORT = {"all": "torque, starts, rules, dynamics", "all but torque": "starts, rules, dynamics"}
 NAMES = (
-    *(
-        "torque",
-        "torque, starts",
-        "torque, starts, rules",
-        "torque, starts, dynamics",
-        "torque, rules",
-        "all",
-        "starts",
-    ),
-    *("torque, rules, dynamics", "all but torque", "rules", "rules, dynamics", "dynamics", "torque, dynamics"),
+    *("torque", "torque, starts", "torque, starts, rules", "torque, starts, dynamics", "torque, rules", "all"),
+    *("starts", "torque, rules, dynamics", "all but torque", "rules", "rules, dynamics", "dynamics"),
+    "torque, dynamics",
 )
 # Random's row is a question of its own, which its mean and its interval answer (chapter 06): all readings but the
 # text's have the program's Random.
