@@ -26,14 +26,19 @@ HEADER = 10**6  # bytes of a header, which is read as JSON
 SMALL, RATIO = 2**26, 100  # bytes that any may unpack to; a larger one at most to so many times its own size
 
 
-def write(path: str | os.PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
-    """Write a file that replaces an older one only when complete; a link is followed."""
-    path = Path(path)
-    target = path.resolve()
+def target_of(path: str | os.PathLike) -> Path:
+    """Return the file that a path stands for, links followed, or say why it cannot be written."""
+    target = Path(path).resolve()
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
+        raise FileNotFoundError(f"there is no folder {Path(path).parent} to write {target.name} to")
     if target.exists() and not target.is_file():
         raise ValueError(f"{path} is a folder or a device, not a file that could be replaced: give another name")
+    return target
+
+
+def write(path: str | os.PathLike, header: dict, arrays: dict[str, np.ndarray]) -> None:
+    """Write a file that replaces an older one only when complete."""
+    target = target_of(path)
     arrays = {name: repack_fields(array) for name, array in arrays.items()}  # without padding between records
     header = {"format": FORMAT, "version": VERSION} | header
     packed = arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}

@@ -24,6 +24,7 @@ def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], N
     >>> SPAQL.load("agent.npz").learn(1000)  # goes on where the file was written
     """
     every = check_integer("every", every)
+    files.target_of(path)  # before hours of training
 
     def save(agent: Agent) -> None:
         if len(agent.history) % every == 0:
@@ -58,6 +59,7 @@ def keep_best(
     """
     every, episodes = check_integer("every", every), check_integer("episodes", episodes)
     check_number("worst", worst, above=0.0, at_most=1.0)
+    files.target_of(path)
     best: list[float] = []
 
     def score(agent: Agent) -> float:

@@ -136,6 +136,12 @@ def test_learning_stops_at_a_reward():
     assert np.array_equal(agent.history, whole[: first + 1])
 
 
+@pytest.mark.parametrize("hook", [checkpoint, keep_best])
+def test_a_missing_folder_is_said_before_training(hook, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        hook(tmp_path / "nowhere" / "agent.npz")
+
+
 def test_checkpoints_are_written_now_and_then(tmp_path):
     def fail(agent):
         if len(agent.history) == 8:
