@@ -40,7 +40,7 @@ def imitate(
     *,
     env: str | gym.Env | None = None,
     rounds: int = 5,
-    episodes: int = 100,
+    episodes: int = 200,
     fresh: int = 200,
     seed: Seed = 0,
     horizon: int | None = None,
