@@ -39,8 +39,7 @@ def glance(path: Path) -> None:
     """Draw the reward of the paper's algorithms on CartPole against all samples that they needed."""
     agents = pd.concat([store.read(study) for study in ("long", "trpo")])
     agents = in_order(agents[(agents.system == GLANCE) & (agents.algorithm != "TRPO tuned")])
-    figure, grid = new_figure(height=2.9)
-    axes = grid[0, 0]
+    figure, ((axes,),) = new_figure(height=2.9)
     for algorithm, group in agents.groupby("algorithm", sort=False):
         style, curves = STYLES[algorithm], []
         for row in group.to_dict("records"):
@@ -52,8 +51,9 @@ def glance(path: Path) -> None:
         mean, low, high = np.transpose([paper_interval(column) for column in rewards.T])
         axes.plot(counts, mean, color=style.colour, linestyle=style.line, label=algorithm)
         axes.fill_between(counts, low, high, color=style.colour, alpha=BAND, linewidth=0)
+    axes.lines[0].set(zorder=3, linewidth=2.5)  # Random, on which AQL lies
     axes.axhline(solved_at(GLANCE), color="#888888", linewidth=0.8, zorder=1)
-    axes.set(xscale="log", xlim=(1000, None), xlabel="samples, all that the algorithm needs", ylabel="reward")
+    axes.set(xscale="log", xlim=(1000, None), xlabel="samples, rollouts included", ylabel="reward")
     legend_above(figure, axes)
     figure.savefig(path, dpi=110)
 

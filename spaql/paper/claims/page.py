@@ -75,8 +75,7 @@ def summary(frame):
 def substitutions() -> dict[str, str]:
     """Return what book/claims.md shows, by the names it has for them."""
     frame = verdicts()
-    unchecked = pd.DataFrame(read("claims.toml")["unchecked"])
-    unchecked = unchecked.rename(columns={"place": "where", "reason": "why it is not judged"})
+    unchecked = pd.DataFrame(read("claims.toml")["unchecked"]).rename(columns={"place": "where", "reason": "why not"})
     caption = "What the paper says and our runs cannot judge"
     return {
         "claims_summary": summary_table(frame).myst(),
@@ -109,7 +108,7 @@ def claims_table(frame) -> str:
     """Return every claim with the paper's number, ours and the verdict; the tests are folded away below each."""
     caption = (
         "Every claim, in the paper's order. Where a claim compares two groups, the number is their difference. In "
-        "brackets the 95 % interval of ours; (up) and (down) say on which side of the paper it lies"
+        "brackets its 95 % interval, not corrected; up and down say on which side of the paper ours lies"
     )
     heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
     parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']
@@ -118,7 +117,8 @@ def claims_table(frame) -> str:
         for row in rows.itertuples():
             claim = f'<a id="claim-{row.id}"></a>{html.escape(row.statement)}'
             parts.append(f"<tr><td>{claim}<details><summary>the test</summary>{tested(row)}</details></td>")
-            cells = (minus(row.said), unbroken(minus(show_ours(row))), badge(row.verdict, row.direction))
+            way = row.direction + ", within the margin" * (row.verdict == DIFFERS and row.inside)
+            cells = (minus(row.said), unbroken(minus(show_ours(row))), badge(row.verdict, way))
             parts.append("".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         parts.append("</tbody>")
     return "\n".join(["```{raw} html", *parts, "</table>", "```"])
