@@ -37,7 +37,7 @@
     const scale = width / (2 * end + 0.8);
     const ground = height * 0.8;
     const cart = width / 2 + x * scale;
-    const length = 2.8 * constants.length * scale;
+    const length = 2.8 * constants.length * scale; // half the pole, drawn longer than it is to be seen
     line(width / 2 - end * scale, ground, width / 2 + end * scale, ground, 2);
     for (const side of [-end, end]) line(width / 2 + side * scale, ground - 8, width / 2 + side * scale, ground + 8, 2);
     context.fillRect(cart - 32, ground - 34, 64, 30);

@@ -1,4 +1,4 @@
-"""Chapter 10: six systems, and decision trees in the place of tile coding."""
+"""Chapter 10: six systems, and decision trees in the place of tile coding; the tables stand in the notebook."""
 
 import dataclasses
 import functools
