@@ -38,8 +38,7 @@ def provenance(agents: pd.DataFrame, name: str) -> Folded:
     origins = pd.DataFrame([json.loads(text) for text in agents.origin.unique()])
     packages = pd.DataFrame(origins.versions.to_list())
     note = (
-        f"Agents of {'another run' if scale_note(agents) else 'the published run'}, computed on "
-        f"{different_values(agents.date.str[:10].sort_values())} at commits "
+        f"Computed on {different_values(agents.date.str[:10].sort_values())} at commits "
         f"{different_values(agents.commit.map(lambda text: text[:10] + text[40:]))}. "
         f"Rules: {'; '.join(agents.rules.unique())}. Machines: {'; '.join(origins.machine.unique())}. Versions: "
         f"{', '.join(f'{package} {different_values(packages[package].dropna())}' for package in packages)}. "
