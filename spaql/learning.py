@@ -132,22 +132,21 @@ class Learning:
         ----------
         iterations
             How many training episodes.
-        evaluations
-            N, the rollouts after each of them, 20 if not given.  SPAQL and SPAQL-TS keep the agent with the best mean
-            of N so far, which is luck if N is small: the standard deviation of a return divided by √N should be small
-            beside the differences that matter to you.  For TileQ and SPAQL-R rollouts only report, so that it is 0 if
-            not given; `history.rewards` then has the returns of the training episodes.
         progress_bar
             Show how far it is, on standard error.
-        samples
-            TileQ and SPAQL-R: how many environment steps to learn from, instead of `iterations`.  The last episode is
-            cut off there, so that learning from 3,000 samples twice is not learning from 6,000 at once: the second
-            call begins with a new episode.
         callback
             One function, or several, of the agent, called after every iteration; learning stops if one returns False.
             In it the agent can be read, evaluated and saved (`spaql.hooks` has ready ones).
         stop_at
             Stop as soon as `history.rewards` reaches this.
+        evaluations
+            The paper's algorithms: N, the rollouts after each training episode, 20 if not given.  SPAQL and SPAQL-TS
+            keep the agent with the best mean of N so far, which is luck if N is small: the standard deviation of a
+            return divided by √N should be small beside the differences that matter to you.
+            TileQ and SPAQL-R: rollouts that only report, 0 if not given; `history.rewards` then has training's returns.
+        samples
+            TileQ and SPAQL-R only: how many environment steps to learn from, instead of `iterations`.  The last episode
+            is cut off there, so that learning from 3,000 samples twice is not learning from 6,000 at once.
         """
         if samples is not None and not self._replays:
             raise ValueError(f"{type(self).__name__} learns by iterations, each an episode and its rollouts: "

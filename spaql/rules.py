@@ -20,7 +20,7 @@ class Rules(NamedTuple):
         The norm in the weight of SPAQL-TS: "infinity", or "euclidean".
     heating
         The temperature rises after every iteration without improvement ("always"), or only once the number of arms has
-        changed, and only below 10 ("changed").
+        changed, and only while it is below 10 ("changed").
     reset
         To the best agent after more than two splits without improvement ("splits"), or by the program's state machine
         ("machine"), which waits for the number of arms to change twice.

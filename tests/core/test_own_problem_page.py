@@ -14,7 +14,7 @@ from tests.policies.test_programs import from_structured_text
 
 PAGE = (Path(__file__).parents[2] / "book" / "own_problem.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(?:python|c)\n(?:#|/\*) ([\w.]+)(?: \*/)?\n(.*?)```", PAGE, re.DOTALL)
-ASKED = {"with_tensorboard.py": "tensorboardX", "with_wandb.py": "wandb", "with_optuna.py": "optuna"}
+ASKED = {"with_tensorboard.py": "tensorboardX", "with_optuna.py": "optuna"}
 
 
 PRINTS = r"```python\n# ([\w.]+)\n(?:(?!```).)*```\n\nIt prints[^\n]*:\n\n```text\n(.*?)```"
@@ -57,7 +57,7 @@ def said(folder, name):
 
 
 def test_what_programs_print_is_shown_below_them(folder):
-    assert set(SHOWN) == {"learn.py", "worst.py", "exported.py"}
+    assert set(SHOWN) == {"learn.py", "worst.py", "exported.py", "many.py", "changed.py"}
     for name, text in SHOWN.items():
         assert text in said(folder, name)[0], name
 

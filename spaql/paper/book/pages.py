@@ -93,10 +93,12 @@ def parameter_table(study: str, caption: str) -> Table:
 
 def studies_table() -> Table:
     """Return what every study consists of and what it took."""
-    rows = []
+    rows, minutes = [], 0.0
     for name, entry in STUDIES.items():
         agents = store.read(name, lists=False)
         steps = agents.reindex(columns=["steps", "evaluation_steps"]).sum().sum()
         sizes = {"agents": len(agents), "environment steps": steps, "worker-minutes": agents.wall.sum() / 60}
+        minutes += sizes["worker-minutes"]
         rows.append({"study": f"`{name}`", "what": entry.title} | {k: number(v, 0) for k, v in sizes.items()})
-    return Table(pd.DataFrame(rows), "The stored studies. A worker-minute is a minute of one core", "tab-studies")
+    caption = f"The stored studies. A worker-minute is a minute of one core; all take {minutes / 60:.0f} hours of one core"
+    return Table(pd.DataFrame(rows), caption, "tab-studies")
