@@ -30,6 +30,7 @@ def train_many(
     """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
 
     Compiled systems use threads, other environments processes.  The numbers do not depend on how many there are.
+    Columns: what is swept, `mean`, `worst 5 %`, `worst`, `all samples` (rollouts counted), `agent`.
 
     Parameters
     ----------

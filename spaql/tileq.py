@@ -38,7 +38,7 @@ MOST_WEIGHTS = 5_000_000  # 40 MB
 
 
 class TileQ(ReplayAgent):
-    """Q-learning on tiles with replay: the one to use where a task has up to some five state variables.
+    """Q-learning on tiles with replay: the one to use where a task has up to some four state variables.
 
     Parameters
     ----------

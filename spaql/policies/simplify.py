@@ -69,7 +69,7 @@ def simplify(
     horizon: int | None = None,
     progress_bar: bool = True,
 ) -> Simplified:
-    """Return the smallest tree found that keeps the return of a policy, and the best one.
+    """Return the smallest tree found that keeps the return of a policy, and the best one: `smallest.tree`, `best.tree`.
 
     Ctrl-C ends the search, and so does the end of its time; the best of what it has found by then is returned.
 

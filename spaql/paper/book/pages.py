@@ -93,12 +93,11 @@ def parameter_table(study: str, caption: str) -> Table:
 
 def studies_table() -> Table:
     """Return what every study consists of and what it took."""
-    rows, minutes = [], 0.0
+    rows = []
     for name, entry in STUDIES.items():
         agents = store.read(name, lists=False)
         steps = agents.reindex(columns=["steps", "evaluation_steps"]).sum().sum()
-        sizes = {"agents": len(agents), "environment steps": steps, "worker-minutes": agents.wall.sum() / 60}
-        minutes += sizes["worker-minutes"]
-        rows.append({"study": f"`{name}`", "what": entry.title} | {k: number(v, 0) for k, v in sizes.items()})
-    caption = f"The stored studies. A worker-minute is a minute of one core; all take {minutes / 60:.0f} hours of one core"
-    return Table(pd.DataFrame(rows), caption, "tab-studies")
+        rows.append((f"`{name}`", entry.title, len(agents), steps, agents.wall.sum() / 60))
+    frame = pd.DataFrame(rows, columns=["study", "what", "agents", "environment steps", "worker-minutes"])
+    caption = f"The stored studies. All of them take one core {number(frame['worker-minutes'].sum() / 60, 0)} hours"
+    return Table(frame.map(lambda value: value if isinstance(value, str) else number(value, 0)), caption, "tab-studies")
