@@ -100,7 +100,7 @@ class Learning:
 
     @property
     def history(self) -> np.recarray:
-        """One entry per iteration: rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
+        """One entry per iteration, with rewards, arms, evaluations, trainee_arms, tau, steps, evaluation_steps.
 
         `rewards` is what the paper's curves show: the best mean of N rollouts so far for SPAQL and SPAQL-TS, the mean
         of this iteration for AQL and Random.  `evaluations` is always this iteration's.  `arms` counts the balls of

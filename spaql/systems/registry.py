@@ -18,14 +18,14 @@ from spaql.checks import check_name
 class Variable:
     """A variable of a system's state, of its observations, or its action."""
 
-    name: str  #: as in a program
-    symbol: str = ""  #: as in a formula of text, "θ̇"
+    name: str  # as in a program
+    symbol: str = ""  # as in a formula of text, "θ̇"
     unit: str = ""
-    ends: tuple[float, float] = (-1.0, 1.0)  #: how far maps and sliders go
-    formula: str = ""  #: as in a formula of TeX, r"$\dot\theta$"
-    words: str = ""  #: as on an axis, "pole angle"
-    marks: tuple[float, ...] = ()  #: values that a picture marks: where it should be, where an episode ends
-    period: float = 0.0  #: after which it is the same again, if it turns round
+    ends: tuple[float, float] = (-1.0, 1.0)  # how far maps and sliders go
+    formula: str = ""  # as in a formula of TeX, r"$\dot\theta$"
+    words: str = ""  # as on an axis, "pole angle"
+    marks: tuple[float, ...] = ()  # values that a picture marks: where it should be, where an episode ends
+    period: float = 0.0  # after which it is the same again, if it turns round
 
 
 @dataclass(frozen=True)
