@@ -213,8 +213,7 @@ def story(data: dict) -> str:
     return (
         f"Fewer leaves can control better. On Pendulum a tree of {small['leaves']} leaves earns "
         f"{number(small['reward'], 0)}; the SPAQL policy that it came from, with {parent['leaves']} leaves, earns "
-        f"{number(parent['reward'], 0)}. Started hanging straight down, the pendulum hangs on under both, held "
-        "a little aside."
+        f"{number(parent['reward'], 0)}. Started hanging straight down, the pendulum hangs on under both."
     )
 
 
