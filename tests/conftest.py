@@ -1,8 +1,11 @@
+import ast
+import json
 import math
 import os
 import secrets
 import shutil
 import signal
+from pathlib import Path
 
 import gymnasium as gym
 import hypothesis
@@ -67,6 +70,16 @@ def browser():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def from_notebook(name):
+    """The functions that a notebook defines, without running anything else of it."""
+    text = (Path(__file__).parents[1] / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+    code = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    kinds = ast.Import, ast.ImportFrom, ast.FunctionDef
+    parts = [node for node in ast.parse(code).body if isinstance(node, kinds) or "NETWORKS =" in ast.unparse(node)]
+    exec(compile(ast.Module(parts, []), name, "exec"), found := {})
+    return found
 
 
 class Opaque(gym.Wrapper):

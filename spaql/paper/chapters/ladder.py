@@ -1,12 +1,6 @@
 """Chapter 09: the steps from SPAQL to SPAQL-R, and SPAQL-R with each of its changes taken back."""
 
-import json
-
-import numpy as np
-import pandas as pd
-
 from spaql.paper.engine.job import FRESH, SEED
-from spaql.paper.engine.statistics import student_interval, welch
 from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
 
 TAKEN_BACK = {  # SPAQL-R without one of its changes
@@ -65,35 +59,3 @@ def taken_back(system):
     """Return the changes that make a difference on a system, with the parameters that take them back."""
     pendulum = system == "Pendulum-v1"
     return {name: changes for name, changes in TAKEN_BACK.items() if pendulum or name not in ONLY_PENDULUM}
-
-
-def those(agents, system, algorithm, changes):
-    """Return the agents of an algorithm on a system with just these parameters changed."""
-    changed = np.array([json.loads(text) == changes for text in agents.parameters])
-    return agents[(agents.system == system) & (agents.algorithm == algorithm) & changed]
-
-
-def ladder(agents):
-    """Return one row per rung and system: return on fresh episodes with its interval, and the samples of learning.
-
-    SPAQL's rollouts choose its policy, so that they count; where the last policy is kept they only report.
-    """
-    rows = []
-    for system in BOTH:
-        for rung, (algorithm, changes) in rungs(system).items():
-            here = those(agents, system, algorithm, changes)
-            samples = (here.samples if rung == "SPAQL" else here.steps).mean()
-            rows.append((system, rung, len(here), samples, *student_interval(here.fresh)))
-    return pd.DataFrame(rows, columns=["system", "rung", "agents", "samples", "mean", "low", "high"])
-
-
-def worth(agents):
-    """Return SPAQL-R with each change taken back: the mean return on fresh episodes, and Welch's p."""
-    rows = []
-    for system in agents.system.unique():
-        whole = those(agents, system, "SPAQL-R", {}).fresh
-        for name, changes in taken_back(system).items():
-            mine = those(agents, system, "SPAQL-R", changes).fresh
-            if len(mine):
-                rows.append((system, name, *student_interval(mine), welch(mine, whole).p if len(mine) > 1 else np.nan))
-    return pd.DataFrame(rows, columns=["system", "without", "mean", "low", "high", "p"])

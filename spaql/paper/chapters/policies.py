@@ -9,10 +9,8 @@ from spaql.paper.engine.algorithms import retrain
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.provenance import results
 from spaql.paper.engine.store import best
-from spaql.policies import Tree
 from spaql.policies.play import first_states, run_policy
-from spaql.policies.tree import LEAF
-from spaql.systems import make_env, solved_at, space_of, system_of
+from spaql.systems import make_env, solved_at, space_of
 
 SEARCH = {"leaves": 24, "proposals": 100, "seed": 0}  # of the small trees that the book shows
 
@@ -36,34 +34,6 @@ def rate(policy, system, episodes=1000, seed=0):
     env, stream = make_env(system), np.random.SeedSequence(seed).spawn(4)[2]
     starts = first_states(env, space_of(env), np.random.default_rng(stream), episodes)
     return run_policy(policy, env, starts, np.random.default_rng(0), record=True)
-
-
-def random_trees(variables, leaves, count, seed=0):
-    """Yield trees with random questions and actions: thresholds lie where episodes usually are."""
-    rng = np.random.default_rng(seed)
-    asked = [i for i, name in enumerate(variables.asked) if name]
-    ends = np.array([variable.ends for variable in system_of(make_env(variables.system)).observed])
-    nodes = 2 * leaves - 1
-    for _ in range(count):
-        feature, left, right = np.full((3, nodes), LEAF)
-        threshold = np.zeros(nodes)
-        for made in range(1, nodes, 2):
-            node = rng.choice(np.flatnonzero(feature[:made] == LEAF))
-            feature[node], left[node], right[node] = rng.choice(asked), made, made + 1
-            threshold[node] = rng.uniform(*ends[feature[node]]) / 2
-        if variables.box is None:
-            actions = rng.integers(len(variables.choices), size=nodes).astype(float)
-        else:
-            actions = rng.uniform(-1, 1, nodes)
-        yield Tree(feature, threshold, left, right, actions[:, None], variables)
-
-
-def best_random_tree(variables, leaves, count, episodes=100, seed=0):
-    """Return the best of some random trees on the same episodes: what a search without any policy finds."""
-    env, rng = make_env(variables.system), np.random.default_rng(seed)
-    starts = first_states(env, variables.space, rng, episodes)
-    trees = random_trees(variables, leaves, count, seed)
-    return max(trees, key=lambda tree: run_policy(tree, env, starts, rng).rewards.mean())
 
 
 class Network(NamedTuple):
