@@ -121,13 +121,7 @@ class SPAQLTS(Agent):
 
 
 class Random(Agent):
-    """The baseline that draws its actions uniformly; its `learn` only evaluates.
-
-    Parameters
-    ----------
-    env, seed, env_seed, horizon, slopes, bounds, initial, discount, rules
-        As for `AQL`.
-    """
+    """The baseline that draws its actions uniformly; its `learn` only evaluates.  It takes what `AQL` does, but no ξ."""
 
     algorithm = rules.RANDOM
 

@@ -91,16 +91,14 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
 
     A point is a row of `history.rewards`; where that is a single training episode, the mean of the last `window`.
     """
-    pyplot = load("matplotlib.pyplot", "paper")
+    pyplot, pandas = load("matplotlib.pyplot", "paper"), load("pandas", "many")
     figure, axes = pyplot.subplots(layout="constrained")
     pyplot.close(figure)  # a notebook shows what is returned, and would show an open figure once more
     for agent in agents:
         history = agent.history
         size = window if agent._replays and not history.evaluation_steps.any() else 1
-        sums, last = np.cumsum([0.0, *history.rewards]), np.arange(1, len(history) + 1)
-        first = np.maximum(0, last - size)
-        samples = np.cumsum(history.steps + history.evaluation_steps)
-        axes.plot(samples, (sums[last] - sums[first]) / (last - first), label=repr(agent))
+        means = pandas.Series(history.rewards).rolling(size, min_periods=1).mean()
+        axes.plot(np.cumsum(history.steps + history.evaluation_steps), means, label=repr(agent))
     axes.set(xlabel="samples", ylabel="return")
     figure.legend(loc="outside upper left", fontsize="small")
     return figure

@@ -8,7 +8,7 @@ import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS
 from spaql.paper.chapters import learned, small_systems
-from spaql.paper.chapters.learned import CONTROLS, ControlledSPAQL, ControlledSPAQLTS
+from spaql.paper.chapters.learned import CONTROLLED, CONTROLS
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import untrained
 from spaql.paper.engine.job import job_of
@@ -46,8 +46,8 @@ def test_with_rewards_that_are_never_negative_every_value_is_the_horizon():
         lambda: SPAQL("Pendulum-v1", xi=4, seed=1),
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, initial=0.0),
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, discount=0.8),
-        lambda: ControlledSPAQL("CartPole-v0", xi=20, seed=1, control="zero at the end, last kept"),
-        lambda: ControlledSPAQL("CartPole-v0", xi=20, seed=1, control="shrinking cap, last kept"),
+        lambda: CONTROLLED["SPAQL"]("CartPole-v0", xi=20, seed=1, control="zero at the end, last kept"),
+        lambda: CONTROLLED["SPAQL"]("CartPole-v0", xi=20, seed=1, control="shrinking cap, last kept"),
         lambda: AQL("CartPole-v0", xi=4, seed=1, horizon=8),
     ],
     ids=["weight", "negative rewards", "initial", "discount", "zero at the end", "shrinking cap", "horizon"],
@@ -66,7 +66,7 @@ class Watched(gym.Wrapper):
     """CartPole as Python, so that the same text runs interpreted."""
 
 
-def controlled(control, env="CartPole-v0", make=ControlledSPAQL):
+def controlled(control, env="CartPole-v0", make=CONTROLLED["SPAQL"]):
     return make(env, xi=20, seed=2, control=control).learn(25, 3)
 
 
@@ -78,7 +78,7 @@ def test_a_control_has_the_same_bits_compiled_and_interpreted(control):
     assert np.array_equal(fast.history, slow.history)
 
 
-@pytest.mark.parametrize(("make", "plain"), [(ControlledSPAQL, SPAQL), (ControlledSPAQLTS, SPAQLTS)])
+@pytest.mark.parametrize(("make", "plain"), [(CONTROLLED["SPAQL"], SPAQL), (CONTROLLED["SPAQL-TS"], SPAQLTS)])
 def test_a_control_that_changes_nothing_is_the_algorithm(make, plain, monkeypatch):
     monkeypatch.setitem(CONTROLS, "none", CONTROLS["last kept"]._replace(keep_last=False))
     unchanged = plain("CartPole-v0", xi=20, seed=2).learn(25, 3)

@@ -11,11 +11,11 @@ from spaql.paper.engine.statistics import (
     bootstrap_interval,
     holm,
     paired,
-    paired_holm,
     probability_of_improvement,
     student_interval,
     summarise,
     welch,
+    with_holm,
 )
 from spaql.policies.interval import paper_interval
 
@@ -52,7 +52,7 @@ def test_paired_comparisons_against_scipy():
     assert compared.p < 1e-6 < welch(a, b).p
     assert paired(a, a).p == 1.0
     assert paired(np.array([2.0, 3.0, 5.0]), np.array([1.0, 2.0, 4.0])).p == 0.0  # by one, every time
-    two = paired_holm({"x": (a, b), "y": (a, a)})
+    two = with_holm(paired, {"x": (a, b), "y": (a, a)})
     assert (two["x"].p_holm, two["y"].p_holm) == pytest.approx((2 * test.pvalue, 1.0))
 
 

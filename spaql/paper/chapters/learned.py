@@ -140,15 +140,10 @@ class Controlled(Agent):
                 row["rewards"] = status["best"] = row["evaluations"]
 
 
-class ControlledSPAQL(Controlled, SPAQL):
-    """SPAQL under a control."""
-
-
-class ControlledSPAQLTS(Controlled, SPAQLTS):
-    """SPAQL-TS under a control."""
-
-
-CONTROLLED = {"SPAQL": ControlledSPAQL, "SPAQL-TS": ControlledSPAQLTS}
+CONTROLLED = {
+    "SPAQL": type("ControlledSPAQL", (Controlled, SPAQL), {}),
+    "SPAQL-TS": type("ControlledSPAQLTS", (Controlled, SPAQLTS), {}),
+}
 
 UNCHANGED = "unchanged"
 NAMES = {  # of the controls on CartPole and Pendulum, in figures and tables

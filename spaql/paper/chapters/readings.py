@@ -58,7 +58,8 @@ CELLS = sorted((Reading().system(kind), name) for kind, names in KINDS.items() f
 
 ABOUT = 0.5  # "about" means up to this share more or less
 
-IDS = (  # of the claims with these numbers, but for TRPO's own, and those that follow from others
+# The ids of the claims with these numbers, but for TRPO's own, and those that follow from others.
+IDS = [
     "pendulum-rewards-aql",
     "pendulum-arms-aql",
     "pendulum-rewards-spaql",
@@ -70,7 +71,7 @@ IDS = (  # of the claims with these numbers, but for TRPO's own, and those that 
     "discrete-gain-ts",
     "trpo-pendulum-overtakes-spaql",
     "trpo-pendulum-overtakes-ts",
-)
+]
 
 
 @functools.cache

@@ -44,7 +44,8 @@ def numerics(algorithm: str) -> int:
 def origin_of(algorithm: str) -> dict:
     """Return the columns that say where a row that this process computes comes from."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    packages = json.dumps({"versions": versions(), "machine": machine()})
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
+    packages = json.dumps({"versions": versions(), "machine": machine})
     key = platform_key(ALGORITHMS[algorithm].family)
     return dict(zip(ORIGIN, (numerics(algorithm), key, date, commit(), packages), strict=True))
 
@@ -109,8 +110,3 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
-
-
-def machine() -> str:
-    """Return the machine in words."""
-    return f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"

@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -115,18 +116,9 @@ def paired(first: ArrayLike, second: ArrayLike) -> Comparison:
     return Comparison(*found, p, p, float(np.mean((np.sign(differences) + 1) / 2)))
 
 
-def welch_holm(pairs: dict) -> dict:
-    """Compare several pairs of groups, by name, with Holm's correction of the p-values."""
-    return corrected_together({name: welch(*pair) for name, pair in pairs.items()})
-
-
-def paired_holm(pairs: dict) -> dict:
-    """Compare several pairs of groups agent by agent, by name, with Holm's correction of the p-values."""
-    return corrected_together({name: paired(*pair) for name, pair in pairs.items()})
-
-
-def corrected_together(compared: dict) -> dict:
-    """Return comparisons with Holm's correction of their p-values."""
+def with_holm(compare: Callable[..., Comparison], pairs: dict) -> dict:
+    """Compare several pairs of groups, by name, by `welch` or `paired`, with Holm's correction of the p-values."""
+    compared = {name: compare(*pair) for name, pair in pairs.items()}
     corrected = holm([comparison.p for comparison in compared.values()])
     return {name: c._replace(p_holm=p) for (name, c), p in zip(compared.items(), corrected, strict=True)}
 

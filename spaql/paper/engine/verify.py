@@ -16,7 +16,7 @@ from spaql.paper.engine.job import Job, job_of
 from spaql.paper.engine.outcomes import UNUSED
 from spaql.paper.engine.provenance import ORIGIN, commit, platform_key, results
 from spaql.paper.engine.run import run
-from spaql.paper.engine.statistics import welch_holm
+from spaql.paper.engine.statistics import welch, with_holm
 from spaql.paper.engine.study import STUDIES, study
 
 COMPARED = ("rewards", "fresh", "arms")  # by which agents of other machines are compared
@@ -91,7 +91,7 @@ def compare_means(job: Job, stored: dict[Job, dict], workers: int, progress_bar:
         return "another platform, and too few agents to compare means"
     ours = run(group, workers, stored=False, progress_bar=progress_bar)
     theirs = pd.DataFrame([stored[other] for other in group])
-    tests = welch_holm({name: (ours[name], theirs[name]) for name in COMPARED})
+    tests = with_holm(welch, {name: (ours[name], theirs[name]) for name in COMPARED})
     apart = [name for name, test in tests.items() if test.p_holm < 0.05]
     return f"the means of {', '.join(apart)} differ" if apart else "the means agree"
 
