@@ -121,7 +121,7 @@ class SPAQLTS(Agent):
 
 
 class Random(Agent):
-    """The baseline that draws its actions uniformly; its `learn` only evaluates.  It takes what `AQL` does, but no ξ."""
+    """The baseline that draws its actions uniformly; `learn` only evaluates.  It takes what `AQL` does, but no ξ."""
 
     algorithm = rules.RANDOM
 

@@ -7,11 +7,7 @@ from numpy.typing import ArrayLike
 
 
 class Interval(NamedTuple):
-    """An estimate with the ends of its interval.
-
-    >>> means = frame.groupby("xi").rewards.apply(paper_interval)
-    >>> pd.DataFrame(means.tolist(), index=means.index)  # columns mean, low, high
-    """
+    """An estimate with the ends of its interval."""
 
     mean: float
     low: float

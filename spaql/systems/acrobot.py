@@ -115,17 +115,10 @@ def draw_starts(constants: Acrobot, rng: np.random.Generator, episodes: int) -> 
     return np.column_stack((drawn, *waves)).astype(float)
 
 
-ATTRIBUTES = [
-    "LINK_MASS_1",
-    "LINK_MASS_2",
-    "LINK_LENGTH_1",
-    "LINK_COM_POS_1",
-    "LINK_COM_POS_2",
-    "LINK_MOI",
-    "dt",
-    "MAX_VEL_1",
-    "MAX_VEL_2",
-]
+ATTRIBUTES = (
+    *("LINK_MASS_1", "LINK_MASS_2", "LINK_LENGTH_1", "LINK_COM_POS_1", "LINK_COM_POS_2", "LINK_MOI"),
+    *("dt", "MAX_VEL_1", "MAX_VEL_2"),
+)
 
 
 def describe(env: gym.Env) -> Acrobot | None:

@@ -63,17 +63,10 @@ def draw_starts(constants: CartPole, rng: np.random.Generator, episodes: int) ->
     return rng.uniform(-high, high, size=(episodes, 4))
 
 
-ATTRIBUTES = [
-    "gravity",
-    "masspole",
-    "total_mass",
-    "polemass_length",
-    "length",
-    "force_mag",
-    "tau",
-    "x_threshold",
-    "theta_threshold_radians",
-]
+ATTRIBUTES = (
+    *("gravity", "masspole", "total_mass", "polemass_length", "length", "force_mag", "tau"),
+    *("x_threshold", "theta_threshold_radians"),
+)
 
 
 def describe(env: gym.Env) -> CartPole | None:

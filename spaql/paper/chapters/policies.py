@@ -68,11 +68,7 @@ class Network(NamedTuple):
 
 
 def load_network(system, algorithm):
-    """Return the stored network of an algorithm on a system: of TRPO's best agent there, or of SAC's first on Pendulum.
-
-    >>> load_network("CartPole-v0", "TRPO").weights
-    1282
-    """
+    """Return the stored network of an algorithm on a system: of TRPO's best agent, or of SAC's first on Pendulum."""
     with np.load(results() / "policies" / f"{system}-{algorithm}.npz") as file:  # without pickles
         header = json.loads(file["header"].tobytes())
         kernels, biases = (tuple(file[f"{name}_{i}"] for i in range(header["layers"])) for name in ("kernel", "bias"))

@@ -58,8 +58,7 @@ CELLS = sorted((Reading().system(kind), name) for kind, names in KINDS.items() f
 
 ABOUT = 0.5  # "about" means up to this share more or less
 
-# The ids of the claims with these numbers, but for TRPO's own, and those that follow from others.
-IDS = [
+IDS = (  # of the claims with these numbers, but for TRPO's own, and those that follow from others
     "pendulum-rewards-aql",
     "pendulum-arms-aql",
     "pendulum-rewards-spaql",
@@ -71,7 +70,7 @@ IDS = [
     "discrete-gain-ts",
     "trpo-pendulum-overtakes-spaql",
     "trpo-pendulum-overtakes-ts",
-]
+)
 
 
 @functools.cache

@@ -50,8 +50,6 @@ def declare(name, title, lists=(), **size):
 def study(name: str, **changed: Any) -> list[Job]:
     """Return the agents of a study: the published ones, or those with something changed.
 
-    Examples
-    --------
     >>> len(study("long", systems=["CartPole-v0"], agents=5))
     20
     """
