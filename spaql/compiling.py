@@ -74,11 +74,11 @@ def cached_jit(function: Callable) -> Callable:
 
 
 @functools.cache
-def machine_code(function: Callable, system: type) -> Callable:
-    """Return a `python_or_jit` function compiled for worlds of a system; its machine code is kept, too."""
-    module, subject = system.__module__, f"{function.__module__}.{function.__name__} for {system.__name__}"
-    in_a_file = getattr(sys.modules.get(module), "__file__", None) is not None  # not typed into an interpreter
-    folder = private_folder(f"{module}.{system.__qualname__}", module) if in_a_file else None
+def machine_code(function: Callable, constants: type, modules: tuple[str, ...]) -> Callable:
+    """Return a `python_or_jit` function compiled for worlds of a system, whose parts stand in `modules`; it is kept."""
+    subject = f"{function.__module__}.{function.__name__} for {constants.__name__}"
+    in_files = all(getattr(sys.modules.get(name), "__file__", None) for name in modules)  # not typed in
+    folder = private_folder(f"{constants.__module__}.{constants.__qualname__}", *modules) if in_files else None
     return compile_when_called(function, folder, subject)
 
 
@@ -120,10 +120,10 @@ PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is e
 
 
 @functools.cache
-def private_folder(name: str, module: str = "") -> Path | None:
-    """Return a folder for what is compiled from the package and a module as they are; None if no folder is safe."""
+def private_folder(name: str, *modules: str) -> Path | None:
+    """Return a folder for what is compiled from the package and modules as they are; None if no folder is safe."""
     # Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(module)).hexdigest()[:16]
+    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(*modules)).hexdigest()[:16]
     homes = [PACKAGE / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # not everyone has a home
         homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
@@ -138,10 +138,10 @@ def private_folder(name: str, module: str = "") -> Path | None:
     return None
 
 
-def reachable_sources(name: str) -> bytes:
-    """Return the sources of a module and of what it imports, without the package, Python's own and installed ones."""
+def reachable_sources(*names: str) -> bytes:
+    """Return the sources of modules and of what they import, without the package, Python's own and installed ones."""
     found: dict[str, bytes] = {}
-    pending = [name]
+    pending = list(names)
     while pending:
         module: Any = sys.modules.get(pending.pop())
         path = getattr(module, "__file__", None) or ""

@@ -44,6 +44,7 @@ def immediate_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not isinstance(before, Deferred):
         yield
         return
+    before.check()  # one that has come already
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

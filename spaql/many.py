@@ -96,6 +96,8 @@ def train_many(
 def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all combinations of the values of those parameters that are swept."""
     lists = {name: values for name, values in given.items() if isinstance(values, list) and name not in LISTS}
+    if empty := [name for name, values in lists.items() if not values]:
+        raise ValueError(f"{empty[0]} is an empty list: give the values to try")
     return [dict(zip(lists, chosen, strict=True)) for chosen in itertools.product(*lists.values())]
 
 

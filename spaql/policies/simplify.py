@@ -16,7 +16,7 @@ import numpy as np
 
 from spaql.checks import Seed, check_integer, check_number, check_seed
 from spaql.interrupts import deferred_interrupts
-from spaql.policies.imitate import imitations, setting_of, without
+from spaql.policies.imitate import imitations, merged, setting_of, without
 from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, counted, turned
@@ -125,7 +125,7 @@ def simplify(
     for _, (score, tree) in sorted(search.found.items()):
         if score > highest:
             highest = score
-            curve.append(sized(tree, choosing))
+            curve.append(sized(merged(tree), choosing))
     full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
     curve.append(sized(full, choosing))
     target = curve[-1].mean if target is None else float(target)

@@ -102,7 +102,9 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
 
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
     """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
-    given = env.metadata.get(kind) or dict.fromkeys(plain, "")
+    outer, inner = (getattr(one, f"{kind.rstrip('s')}_space") for one in (env, env.unwrapped))
+    told = outer == inner or getattr(env, "_metadata", None)  # a wrapper that changes what is named must name it itself
+    given = (told and env.metadata.get(kind)) or dict.fromkeys(plain, "")
     if not isinstance(given, Mapping) or len(given) != len(plain):
         raise ValueError(f"the metadata's {kind} must be {len(plain)} names with their units, as {{'x': 'm'}}, "
                          f"not {given!r}")  # fmt: skip

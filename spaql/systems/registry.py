@@ -103,6 +103,16 @@ class System:
         """How many numbers the state has in compiled code."""
         return self.size or len(self.state)
 
+    @property
+    def functions(self) -> tuple[Callable, ...]:
+        """What compiled code calls."""
+        return self.begin, self.step, self.observe
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Where the constants and these functions stand."""
+        return tuple(sorted({part.__module__ for part in (self.constants, *self.functions)}))
+
 
 REGISTRY: dict[type, System] = {}  # by the class of the constants
 
@@ -110,9 +120,13 @@ REGISTRY: dict[type, System] = {}  # by the class of the constants
 def register(system: System) -> System:
     """Make a system known: its environments then run compiled.
 
-    Registering another system for the same environments replaces the first, with constants of a class of its own: what
-    is compiled already for a class stays as it is.
+    Registering another system for the same environments replaces the first.  Each has a class of constants of its own:
+    what is compiled for a class stays as it is.
     """
+    same = REGISTRY.get(system.constants, system)
+    if same.functions != system.functions or not set(same.originals) & set(system.originals):
+        raise ValueError(f"{system.name} needs constants of a class of its own: {system.constants.__name__} is "
+                         f"{same.name}'s, and machine code is made for it")  # fmt: skip
     for variable in (*system.state, *system.observed, *system.actions):
         check_name(f"a variable of {system.name}", variable.name)
     for known in list(REGISTRY.values()):

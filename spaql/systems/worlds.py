@@ -122,8 +122,8 @@ class CompiledWorld:
 
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
-        constants: Any = type(self.model.constants)
-        return machine_code(function, constants)(self.model, *arguments)
+        system = self.system
+        return machine_code(function, system.constants, system.modules)(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""

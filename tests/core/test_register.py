@@ -15,7 +15,7 @@ import pytest
 from spaql import SPAQL, SPAQLTS
 from spaql.compiling import PACKAGE
 from spaql.policies import export_c
-from spaql.systems import REGISTRY, compiled_world, space_of, system_of
+from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
 from tests.conftest import Opaque
 
 PAGE = Path(__file__).parents[2] / "book" / "own_system.md"
@@ -79,7 +79,8 @@ def test_the_twin_is_checked_as_printed(folder, tank):
 
 NOISE = "import rain\nfrom spaql.systems.twins import check_twin, trace\n"
 NOISE += "try: print(check_twin('Rain-v0'))\nexcept ValueError as error: print(error)\n"
-NOISE += "from spaql.compiling import machine_code\nprint(len(machine_code(trace, rain.Rain).stats.cache_hits))"
+NOISE += "from spaql.compiling import machine_code\nfrom spaql.systems import REGISTRY\n"
+NOISE += "print(len(machine_code(trace, rain.Rain, REGISTRY[rain.Rain].modules).stats.cache_hits))"
 
 
 def test_noise_in_the_state_is_the_same_and_an_edit_in_an_imported_module_compiles_again(folder, tank):
@@ -141,3 +142,30 @@ def test_the_example_of_its_use_runs_as_printed(folder, tank):
     assert printed.startswith("True ")
     assert "level" in printed
     assert re.search(r"int policy\(double level\)", printed)
+
+
+def test_an_edit_is_seen_where_the_constants_stand_in_another_module(folder, tank):
+    split = folder / "split"
+    split.mkdir()
+    text = (folder / "tank.py").read_text(encoding="utf-8")
+    kind = re.search(r"class Tank\(NamedTuple\):\n(?:    .*\n)+", text)[0]
+    (split / "kinds.py").write_text(f"from typing import NamedTuple\n\n\n{kind}", encoding="utf-8")
+    plant = text.replace(kind, "from kinds import Tank\n")
+    code = "import tank\nfrom spaql.compiling import private_folder\nfrom spaql.systems import REGISTRY\n"
+    code += "print(private_folder('tank', *REGISTRY[tank.Tank].modules))"
+    folders = []  # of machine code
+    for text in (plant, plant.replace("abs(state[0] - 0.5), False", "2 * abs(state[0] - 0.5), False")):
+        (split / "tank.py").write_text(text, encoding="utf-8")
+        folders.append(run(split, code))
+    assert folders[1] != folders[0]
+
+
+def test_systems_do_not_share_a_class_of_constants(tank):
+    class Other(tank.TankEnv):
+        """Another environment."""
+
+    with pytest.raises(ValueError, match="of its own: Tank"):
+        register(dataclasses.replace(REGISTRY[tank.Tank], originals=(Other,)))
+    with pytest.raises(ValueError, match="of its own: Tank"):
+        register(dataclasses.replace(REGISTRY[tank.Tank], step=lambda constants, state, action: (0.0, False)))
+    assert register(REGISTRY[tank.Tank]).constants is tank.Tank

@@ -158,7 +158,7 @@ def test_verify_sees_a_published_number_that_was_changed(folders, monkeypatch):
 def test_processes_compute_what_threads_do(folders, monkeypatch):
     jobs = small_jobs()[2:]
     threads = run(jobs, stored=False, progress_bar=False)
-    monkeypatch.setattr(running, "on_threads", lambda job: False)
+    monkeypatch.setattr(running, "is_compiled", lambda algorithm, system: False)
     processes = run(jobs, workers=2, stored=False, progress_bar=False)
     assert all(np.array_equal(*pair) for pair in zip(threads.fresh_rewards, processes.fresh_rewards, strict=True))
 

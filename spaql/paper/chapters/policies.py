@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.paper.engine.algorithms import retrain
+from spaql.paper.engine.algorithms import train
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.provenance import results
 from spaql.paper.engine.store import best
@@ -17,7 +17,7 @@ SEARCH = {"leaves": 24, "proposals": 100, "seed": 0}  # of the small trees that 
 
 def best_agent(agents, system, algorithm):
     """Return the agent of an algorithm that reported the highest reward, trained again."""
-    return retrain(job_of(best(agents.query("system == @system and algorithm == @algorithm"))))
+    return train(job_of(best(agents.query("system == @system and algorithm == @algorithm"))))[0]
 
 
 def small_tree(policy, system, **options):

@@ -102,7 +102,7 @@ def untrained(job: Job) -> Agent:
 
 
 def train(job: Job) -> tuple[Agent, np.ndarray]:
-    """Return the trained agent of a job and its history."""
+    """Return the trained agent of a job and its history, the same each time: stored rows hold no partitions."""
     agent = untrained(job)
     if not ALGORITHMS[job.algorithm].by_samples:
         return agent, np.asarray(agent.learn(job.iterations, job.evaluations).history, HISTORY)
@@ -113,11 +113,6 @@ def train(job: Job) -> tuple[Agent, np.ndarray]:
         row["arms"] = row["trainee_arms"] = agent.arms
         row["steps"] = CHECKPOINT
     return agent, history
-
-
-def retrain(job: Job) -> Agent:
-    """Return the agent of a job, trained again from its seeds: stored rows hold no partitions."""
-    return train(job)[0]
 
 
 def play_longer(agent: Agent, job: Job, seed: np.random.SeedSequence) -> np.ndarray:

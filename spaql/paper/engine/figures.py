@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from spaql.paper.claims.load import paper_results
-from spaql.paper.engine.algorithms import record_episode, retrain
+from spaql.paper.engine.algorithms import record_episode, train
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.store import best
 from spaql.paper.engine.style import (
@@ -82,13 +82,10 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
 
 
 def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.ndarray]]:
-    """Return an episode of the best agent of each algorithm, all from the start that the seed draws.
-
-    Stored rows hold no partitions, so the agents are trained again.
-    """
+    """Return an episode of the best agent of each algorithm, trained again, all from the start that the seed draws."""
     rows = {name: best(agents[agents.algorithm == name]) for name in present(agents)}
     start = np.random.SeedSequence(seed)
-    return {name: record_episode(retrain(job_of(row)), row.system, start) for name, row in rows.items()}
+    return {name: record_episode(train(job_of(row))[0], row.system, start) for name, row in rows.items()}
 
 
 def episodes(played: dict[str, dict[str, np.ndarray]], env_id: str) -> Figure:

@@ -65,8 +65,8 @@ def compute_all(jobs, workers, scheduler):
     """Yield the rows of agents, the longest first, so that no worker is left with a long one at the end."""
     jobs = sorted(jobs, key=effort, reverse=True)
     # Machine code leaves Python's lock alone, so that threads suffice; others need processes.
-    groups = {"threading": [job for job in jobs if on_threads(job)]}
-    groups["loky"] = [job for job in jobs if not on_threads(job)]
+    groups = {"threading": [job for job in jobs if is_compiled(job.algorithm, job.system)]}
+    groups["loky"] = [job for job in jobs if not is_compiled(job.algorithm, job.system)]
     given = {}
     if scheduler is not None:
         groups, given = {"dask": jobs}, {"scheduler_host": scheduler}
@@ -77,16 +77,11 @@ def compute_all(jobs, workers, scheduler):
                 yield from parallel(joblib.delayed(compute)(job) for job in group)
 
 
-def on_threads(job: Job) -> bool:
-    """Return whether an agent's work is machine code."""
-    return ALGORITHMS[job.algorithm].compiled and is_compiled(job.system)
-
-
 @functools.cache
-def is_compiled(system: str) -> bool:
-    """Return whether a system runs as machine code."""
+def is_compiled(algorithm: str, system: str) -> bool:
+    """Return whether an agent's work is machine code."""
     env = make_env(system)
-    return compiled_world(env, space_of(env)) is not None
+    return ALGORITHMS[algorithm].compiled and compiled_world(env, space_of(env)) is not None
 
 
 def effort(job: Job) -> int:

@@ -14,10 +14,7 @@ from spaql.policies.interval import Interval, numbers
 
 
 def student_interval(values: ArrayLike) -> Interval:
-    """Return the mean with Student's 95 % interval, which a few agents need: 1.96 deviations cover too little.
-
-    Both ends of a single agent's are its value, as in the paper's interval: there is nothing to tell how far it may be.
-    """
+    """Return the mean with Student's 95 % interval; of a single agent both ends are its value."""
     values = numbers(values)
     if values.size == 1:
         return Interval(values[0], values[0], values[0])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from spaql.checks import check_integer
 from spaql.paper import ROOT
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import ALGORITHMS
@@ -40,7 +41,7 @@ def verify(studies: Iterable[str], agents: int | None = None, workers=0, progres
     it, sooner or later, everything: then ten agents of the group are computed, whose means must agree (Welch's test,
     Holm's correction).
     """
-    stored = {}
+    stored, agents = {}, agents if agents is None else check_integer("agents", agents)
     for name in studies:
         jobs = [job_of(row, name) for row in store.read(name, lists=False).to_dict("records")]
         stored |= store.find(jobs, [results()])
