@@ -140,7 +140,7 @@ def tests_table(frame: pd.DataFrame, pairs, caption: str, name: str) -> Table:
 
 
 def best_of(groups: dict) -> set[str]:
-    """Return the groups in bold, as in Table 5: the highest mean, and what Welch's test at 5 % does not tell from it."""
+    """Return the groups in bold, as in Table 5: the best mean, and what Welch's test at 5 % does not tell from it."""
     best = max(groups, key=lambda name: np.mean(groups[name]))
     if min(map(len, groups.values())) < FEWEST:
         return set()  # so few agents tell hardly any two groups apart
