@@ -209,6 +209,7 @@ def robustness(
     """
     pd = load("pandas", "paper")
     usual, episodes = make_env(env), check_integer("episodes", episodes, at_least=2)
+    horizon = horizon_of(usual, horizon)  # of its variants, too, which may have no limit of their own
     first, noisy = check_seed(seed).spawn(2)
     cases = [("usual", usual, 0.0), *((name, make_env(variant), 0.0) for name, variant in (variants or {}).items())]
     cases += [("noise", usual, check_number("noise", noise, at_least=0.0)) for noise in noises]

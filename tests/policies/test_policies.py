@@ -299,6 +299,14 @@ def test_robustness_plays_every_policy_from_the_same_starts(agents):
     assert (frame.worst_5 <= frame["mean"]).all()
 
 
+def test_a_variant_without_a_limit_of_its_own_is_played_as_long(agents):
+    usual = gym.make("Pendulum-v1", max_episode_steps=250)
+    frame = robustness(
+        {"tree": agents[SPAQL, "Pendulum-v1"].policy.tree()}, usual, {"bare": usual.unwrapped}, episodes=9
+    )
+    assert frame["mean"][0] == frame["mean"][1]
+
+
 def test_the_worst_start_is_known(agents, opaque):
     agent = agents[SPAQL, "Pendulum-v1"]
     rewards, starts = agent.evaluate(50, seed=3, deterministic=True, starts=True)
