@@ -30,7 +30,9 @@ from spaql import rules
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
 from spaql.partition import NONE
+from spaql.policies.exact_tree import Branches, boxes
 from spaql.policies.policy import TreePolicy
+from spaql.policies.tree import LEAF
 from spaql.replay import ReplayAgent, Replaying, lengthened
 
 ROWS = ("child", "axis", "border", "q", "best", "visits")  # of a tree: the arrays that have a row for each node
@@ -160,6 +162,10 @@ class CellTree(NamedTuple):
         # The halves stand in pairs after what was halved, so that there are no cycles.
         if nodes % 2 == 0 or not np.array_equal(np.sort(lower), np.arange(1, nodes, 2)) or np.any(lower <= halved):
             raise ValueError(f"its {name} partition does not hold together")
+        feature = np.where(found["child"] == NONE, LEAF, found["axis"])
+        branches = Branches(feature, found["border"], found["child"], found["child"] + 1, found["border"])
+        if not np.less(*boxes(branches, axes)).all():
+            raise ValueError(f"its {name} partition has a cell that no state can be in")
         return self._replace(**found, seen=seen, nodes=np.array([nodes]))
 
 

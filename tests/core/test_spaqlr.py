@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from spaql import SPAQLR
+from spaql import SPAQLR, files
 from spaql.policies import export_text
 from spaql.spaqlr import box_around, cell_of, halve, one_cell
 from spaql.systems import make_env
@@ -71,3 +71,13 @@ def test_the_policy_is_a_tree_to_read(env_id):
     predicted = np.ravel(agent.predict(observations, deterministic=True)[0])
     assert np.array_equal(np.ravel(tree.predict(observations)[0]), predicted)
     assert "<" in export_text(tree)
+
+
+def test_a_file_with_a_cell_that_no_state_can_be_in_is_refused(tmp_path):
+    agent = SPAQLR("CartPole-v0", seed=0, visits=20).learn(30)
+    agent.save(tmp_path / "agent")
+    header, arrays = files.read(tmp_path / "agent", "SPAQLR")
+    arrays["trainee_border"][0] = 5.0
+    files.write(tmp_path / "forged", header, arrays)
+    with pytest.raises(ValueError, match="no state can be in"):
+        SPAQLR.load(tmp_path / "forged")

@@ -235,10 +235,7 @@ def permuted(one, other) -> tuple[Interval, Tails]:
 
 
 def measure_count(claim, groups, column):
-    """Compare the share of agents that reach a threshold with the paper's, by Newcombe's interval.
-
-    However many agents there are, the number is given as one of the paper's twenty.
-    """
+    """Compare the share of agents that reach a threshold with the paper's, by Newcombe's interval; given of twenty."""
     values = pooled(groups, claim.group, column)
     reached, n = int(np.sum(values >= claim.threshold)), values.size
     difference = reached / n - claim.paper / AGENTS
