@@ -8,7 +8,7 @@ import pytest
 from numba.extending import overload
 
 from spaql import compiling
-from spaql.interrupts import deferred_interrupts
+from spaql.interrupts import deferred_interrupts, immediate_interrupts
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
@@ -99,3 +99,15 @@ def test_ctrl_c_does_not_wait_for_machine_code_that_is_being_made():
 
     with deferred_interrupts(), pytest.raises(KeyboardInterrupt):
         interrupted()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
+def test_ctrl_c_that_has_come_is_raised_before_machine_code_is_made():
+    def work():
+        with deferred_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            with immediate_interrupts():
+                pytest.fail("compiles")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()

@@ -64,3 +64,8 @@ def test_what_cannot_be_trained_is_said_before_training():
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, discount=[0.9, 1.1])
     with pytest.raises(ValueError, match="callback"):
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10, "callback": print})
+
+
+def test_an_empty_list_is_refused():
+    with pytest.raises(ValueError, match="discount is an empty list"):
+        train_many(TileQ, "CartPole-v0", learn={"samples": 100}, agents=1, discount=[])

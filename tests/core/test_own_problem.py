@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from spaql import SPAQL, Random
 from spaql.hooks import checkpoint, keep_best, plot_learning
+from spaql.policies.tree import variables_of
 from spaql.systems import ScaleReward, make_env, worlds
 from tests.conftest import Opaque, same_sines
 
@@ -259,3 +260,13 @@ def test_where_all_is_one_state_to_the_agent_it_is_said():
         room(bounds=None).learn(1, 2)
     with pytest.warns(UserWarning, match="the sigmoid.* is flat there"):
         SPAQL("CartPole-v0", xi=1, slopes=1000)
+
+
+def test_units_are_those_of_what_is_observed_not_of_what_a_wrapper_hides():
+    shifted = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+    wrapped = gym.wrappers.TransformObservation(limited(), lambda air: np.array([air[0] - 294.0, 0.0]), shifted)
+    names = variables_of(wrapped)
+    assert (names.observed, names.units) == (("observation_0", "observation_1"), ("", ""))
+    assert (names.actions, names.action_unit) == (("power",), "W")  # which it leaves alone
+    wrapped.metadata = wrapped.metadata | {"observations": {"deviation": "K", "nothing": ""}}
+    assert variables_of(wrapped).units == ("K", "")

@@ -103,6 +103,8 @@ def test_reproduce_writes_one_file_goes_on_where_it_was_and_verify_compares(smal
         main(["verify", "--study", "small", "--agents", "2"])
     assert other.read_bytes() == b""
     assert "nowhere" in refused(["reproduce", "--into", str(tmp_path / "nowhere")])
+    assert "agents must be" in refused(["verify", "--study", "small", "--agents", "0"])
+    assert "workers must be" in refused(["verify", "--study", "small", "--workers", "-3"])
 
 
 @pytest.mark.parametrize("package", ["gymnasium", "pyarrow"])  # the first imported for all, the second for a command
