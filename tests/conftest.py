@@ -77,7 +77,7 @@ def from_notebook(name):
     text = (Path(__file__).parents[1] / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
     code = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
     kinds = ast.Import, ast.ImportFrom, ast.FunctionDef
-    parts = [node for node in ast.parse(code).body if isinstance(node, kinds) or "NETWORKS =" in ast.unparse(node)]
+    parts = [node for node in ast.parse(code).body if isinstance(node, kinds)]
     exec(compile(ast.Module(parts, []), name, "exec"), found := {})
     return found
 

@@ -23,7 +23,7 @@ def measure() -> Iterator[tuple[str, str, str]]:
     random = {system: step_of(Random(system, seed=0), 2000, 20) for system in (PENDULUM, CARTPOLE)}
     for system, name, most in ((CARTPOLE, "SPAQL-TS", 2), (PENDULUM, "AQL", 4), (PENDULUM, "SPAQL", 2)):
         agent = ALGORITHMS[name].agent(system, xi=LONG_XI[system][name], seed=0)
-        pace = step_of(agent, ITERATIONS, LONG_N[system])
+        pace = step_of(agent, ITERATIONS, LONG_N[system])  # that of the last, SPAQL, is needed below
         what = f"{name}, {system}: a step, against one of a random policy ({random[system] * 1e9:.0f} ns)"
         yield what, f"{pace / random[system]:.2f}", f"at most {most}"
     what = f"SPAQL, {PENDULUM}: its steps in the time of one of Gymnasium's"

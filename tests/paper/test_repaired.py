@@ -38,7 +38,9 @@ def test_duels():
     given += rows("Sarsa(λ)", "CartPole-v0", [190.0, 200.0, 210.0], [1.0, 2.0, 3.0])
     given += rows("PPO", "CartPole-v0", [180.0, 181.0, 182.0], [50.0], steps=4000)
     frame = pd.DataFrame(given)
-    found = from_notebook("10_other_systems")["duels_of"](frame).set_index(["learner", "rival", "samples"]).verdict
+    found = (
+        from_notebook("10_other_systems")["duels_of"](frame, ["PPO"]).set_index(["learner", "rival", "samples"]).verdict
+    )
     assert found["TileQ", "Sarsa(λ)", np.inf] == "tie"
     assert found["TileQ", "the best network", np.inf] == "win"
     assert found["SPAQL-R", "the best network", np.inf] == "loss"

@@ -21,10 +21,9 @@ from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import CHECKPOINT
 from spaql.paper.engine.style import PAPER, number
 from spaql.policies import Policy, Tree, export_text
-from spaql.policies.policy import standardised
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.replay import MEMORY
-from spaql.spaces import PLAIN, Space, to_box
+from spaql.spaces import PLAIN, Space, standardised, to_box
 from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of, title
 
 # What the page shows, in its order: systems with their policies.  The paper's algorithms are shown where the paper ran
