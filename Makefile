@@ -1,15 +1,15 @@
 # Everything a fresh clone needs: `make book` and `make test` first install requirements.lock into .venv.
 PYTHON ?= python3
 BIN = .venv/bin
-# uv installs in 20 seconds what takes pip three minutes; where there is no uv, pip does it.
+# uv installs in 20 seconds what takes pip three minutes; where there is none, pip does it.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/python -m pip install --quiet $(1)
 READY = .venv/.ready
 SOURCE = _build/source
 # Notebooks or tests at a time, each of which may need 1 GB of memory, and has one thread for matrices.
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
-
 export OMP_NUM_THREADS = 1
+unexport PYTHONDONTWRITEBYTECODE  # or each process compiles its imports anew, which takes four times as long
 
 .PHONY: setup book test test-all reproduce anew bench lint lock
 

@@ -84,13 +84,13 @@ def simplify(
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time that the imitation and the search may take; the evaluation of what they found comes after it.  A search
-        that ends before its time finds the same on every machine.
+        The time that all of it may take, but for what is compiled the first time.  A search that ends before its time
+        finds the same on every machine.
     episodes, proposals
         Rollouts that decide on each step of the search, and changes tried at each size; 0 leaves imitations as they
         are.
     fresh
-        Episodes that choose among the sizes, and other episodes for the report.  If an episode takes long, give fewer.
+        Episodes that choose among the sizes, and other episodes for the report; fewer if there is no time for them.
     seed
         Of the first states and the proposals.
 
@@ -105,29 +105,30 @@ def simplify(
     fresh, episodes = check_integer("fresh", fresh, at_least=2), check_integer("episodes", episodes)
     proposals = check_integer("proposals", proposals, at_least=0)
     begun, streams = time.monotonic(), [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
-    imitated, _, seen, _ = zip(*imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon), strict=True)
-    space, counts = imitated[0].variables.space, (episodes, fresh, fresh)
+    imitated: list[Tree] = []
+    for tree, _, seen, _ in imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon):
+        imitated, asked = [*imitated, tree], turned(tree.variables.space, seen)
+        if time.monotonic() - begun > seconds / 2:
+            break
+    space, counts = tree.variables.space, (episodes, fresh, fresh)
     starts, choosing, reporting = (first_states(env, space, streams[i], count) for i, count in enumerate(counts))
-    search = Search(env, horizon, streams[3], starts, turned(space, seen[-1]), begun, seconds)
+    full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
+    search = Search(env, horizon, streams[3], starts, asked, begun + seconds, full, fresh)
     with progress(round(seconds), "simplify, at most", unit="s", shown=progress_bar) as search.bar:
         try:
             with deferred_interrupts() as search.check_interrupts:
                 search.run(imitated, proposals)
         except (TimeoutError, KeyboardInterrupt):
             log.warning("the search has not ended: the best of the %d sizes so far is returned", len(search.found))
+    if (count := search.affordable()) < fresh:
+        log.warning("returns are of %d episodes, not %d: there is no time for more", count, fresh)
 
     def sized(candidate: Any, starts: np.ndarray) -> Size:
-        rewards = run_policy(candidate, env, starts, streams[3], horizon).rewards
+        rewards = run_policy(candidate, env, starts[:count], streams[3], horizon).rewards
         mean, low, high = map(float, paper_interval(rewards))
         return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, candidate)
 
-    curve, highest = [], -np.inf
-    for _, (score, tree) in sorted(search.found.items()):
-        if score > highest:
-            highest = score
-            curve.append(sized(merged(tree), choosing))
-    full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
-    curve.append(sized(full, choosing))
+    curve = [sized(merged(tree), choosing) for _, _, tree in search.curve()] + [sized(full, choosing)]
     target = curve[-1].mean if target is None else float(target)
     trees = [size for size in curve if size.leaves is not None]
     best = max(trees, key=lambda size: size.mean)
@@ -140,24 +141,44 @@ def simplify(
 class Search:
     """A search for small trees, with its first states and random stream, and what it has found."""
 
-    def __init__(self, env, horizon, rng, starts, seen, begun, seconds):
+    def __init__(self, env, horizon, rng, starts, seen, end, full, fresh):
         self.env, self.horizon, self.rng, self.starts = env, horizon, rng, starts
         self.seen, self.spread = seen, np.maximum(seen.std(axis=0), 1e-12)  # of what trees ask for
-        self.begun, self.seconds = begun, seconds
-        self.found = {}  # the best of each size, with its mean return
+        self.begun, self.end, self.fresh = time.monotonic(), end, fresh
+        self.found = {}  # the best of each size, with its mean return and the seconds it took
         self.bar = self.check_interrupts = None  # while it runs
+        self.full_cost = self.play(full)[1]
+
+    def play(self, policy: Any) -> tuple[float, float]:
+        """Return the mean return of a policy and the seconds it took."""
+        begun = time.monotonic()
+        rewards = run_policy(policy, self.env, self.starts, self.rng, self.horizon).rewards
+        return float(rewards.mean()), time.monotonic() - begun
 
     def score(self, tree: Tree) -> float:
         """Return the mean return of a tree, and keep it if no other of its size has earned more."""
-        mean = float(run_policy(tree, self.env, self.starts, self.rng, self.horizon).rewards.mean())
+        mean, cost = self.play(tree)
         if tree.leaves not in self.found or mean > self.found[tree.leaves][0]:
-            self.found[tree.leaves] = mean, tree
+            self.found[tree.leaves] = mean, cost, tree
         self.check_interrupts()
-        taken = time.monotonic() - self.begun
-        self.bar.update(int(taken) - self.bar.n)
-        if taken > self.seconds:
+        self.bar.update(int(time.monotonic() - self.begun) - self.bar.n)
+        if self.affordable() < self.fresh and time.monotonic() - self.begun > self.end - time.monotonic():
             raise TimeoutError
         return mean
+
+    def curve(self):
+        """Return what was found, without the trees that a smaller one beats."""
+        curve = []
+        for _, one in sorted(self.found.items()):
+            if not curve or one[0] > curve[-1][0]:
+                curve.append(one)
+        return curve
+
+    def affordable(self) -> int:
+        """Return on how many fresh episodes there is time to evaluate what was found, at most `fresh`."""
+        costs = [cost for _, cost, _ in self.curve()]
+        each = (sum(costs) + 2 * max(costs) + 2 * self.full_cost) / len(self.starts)
+        return int(np.clip((self.end - time.monotonic()) / each, 2, self.fresh))
 
     def run(self, imitated: Sequence[Tree], proposals: int) -> None:
         """Improve the best imitation and its best smaller trees, down to one leaf; then that imitation once more."""

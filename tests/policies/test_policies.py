@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from types import SimpleNamespace
 
 import gymnasium as gym
@@ -212,6 +213,18 @@ def test_the_search_returns_the_smallest_tree_that_reaches_the_target_and_the_be
     nothing = policy.simplify(target=1.0, **options)
     assert nothing.smallest is nothing.best
     assert policy.simplify(seconds=1e-9, **options).curve[0].leaves <= 8  # the imitation alone
+
+
+def test_the_search_and_its_evaluation_keep_their_time():
+    class Slow(Plane):
+        def step(self, action):
+            time.sleep(0.001)
+            return super().step(action)
+
+    policy, begun = SPAQL(Slow(), xi=1, seed=0, horizon=10).learn(20, 1).policy, time.monotonic()
+    found = policy.simplify(seconds=2, leaves=8, episodes=5, fresh=2000)  # one evaluation alone takes 20 seconds
+    assert time.monotonic() - begun < 4
+    assert found.curve[0].leaves <= 8
 
 
 @posix
