@@ -6,7 +6,7 @@ INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 READY = .venv/.ready
 SOURCE = _build/source
 # Notebooks or tests at a time, each of which may need 1 GB of memory, and has one thread for matrices.
-JOBS ?= 2
+JOBS ?= 3
 PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile
 export OMP_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE  # or each process compiles its imports anew, which takes four times as long

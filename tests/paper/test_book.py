@@ -16,7 +16,7 @@ from tests.conftest import in_browser
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 PAGES = sorted(str(path.relative_to(HTML)) for part in ("book", "notebooks") for path in (HTML / part).glob("*.html"))
-KINDS = [name for name in PAGES if re.search("index|algorithms|claims|explorer|04_cartpole|11_readings", name)]
+KINDS = [name for name in PAGES if re.search("index|algorithms|claims|explorer|04_cartpole", name)]
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 WORDS = 13_000
 
@@ -113,8 +113,6 @@ def test_the_search_works_from_a_disk(visit):
     assert page.locator("#search-results li").count() >= 3
 
 
-@needs_book
-@in_browser
 # ---------------------------------------------------------------------------------------------------------------------
 # As text
 

@@ -81,10 +81,6 @@ def chapter(text: str, name: str) -> str:
     return json.dumps(notebook, ensure_ascii=False)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# What Sphinx calls
-
-
 def fill(app, config):
     """Give Sphinx the substitutions before it reads the pages."""
     config.myst_substitutions = substitutions()

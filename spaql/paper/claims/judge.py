@@ -160,10 +160,6 @@ def direction(claim, found):
     return "up" if claim.significance or found.ours.mean > claim.range[1] else "down"
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Numbers and words of the frame
-
-
 def columns_of(found):
     """Return our value with the ends of its interval, and its distance from the paper's."""
     names = ("ours", "low", "high", "apart", "apart_low", "apart_high")

@@ -48,9 +48,6 @@ def frozen(parameters):
     return tuple(sorted((name, fixed(value)) for name, value in parameters.items()))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# A job as columns of a table, and back
-
 FIELDS = {field.name: field.name for field in dataclasses.fields(Job) if field.name != "study"}
 FIELDS |= {"evaluations": "N", "fresh": "fresh_episodes"}  # whose columns have other names
 
@@ -80,10 +77,6 @@ def rules_text(rules: Rules) -> str:
 def parse_rules(text: str) -> Rules:
     """Return the rules of a text."""
     return RULES[text] if text in RULES else Rules(**dict(part.split("=") for part in text.split(", ")))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Seeds
 
 
 def cell_of(job: Job) -> int:

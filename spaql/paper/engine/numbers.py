@@ -86,10 +86,6 @@ def key_of(cell) -> str:
     return re.sub(r"^spaql/|-v\d$|[,()]", "", name).replace(" ", "-").lower()
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The prose
-
-
 def load_numbers() -> dict[str, str]:
     """Return the numbers of all notebooks, as the last build of the book left them."""
     found = {}

@@ -94,10 +94,6 @@ def rows_of(path: Path, changed: int) -> dict[Job, dict]:
     return {job_of(row): row for row in read_file(path).to_dict("records")}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Of such frames
-
-
 def histories(agents: pd.DataFrame) -> pd.DataFrame:
     """Return one row per iteration of an agent, with those of the curves that are stored of all of them."""
     kept = [name for name in CURVES if f"curve_{name}" in agents and agents[f"curve_{name}"].notna().all()]
