@@ -10,7 +10,7 @@ RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R, TILE_Q = range(6)
 class Rules(NamedTuple):
     """What can be done otherwise than in the paper's text, which gives the defaults.
 
-    These are the six things that the authors' released program does differently.
+    These are six rules of the authors' released program that differ from the text or fill its gaps.
 
     Parameters
     ----------

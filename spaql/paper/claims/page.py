@@ -118,6 +118,7 @@ def claims_table(frame) -> str:
             claim = f'<a id="claim-{row.id}"></a>{html.escape(row.statement)}'
             parts.append(f"<tr><td>{claim}<details><summary>the test</summary>{tested(row)}</details></td>")
             way = row.direction + ", within the margin" * (row.verdict == DIFFERS and row.inside)
+            way += "agrees" * (row.verdict == UNDECIDED and row.inside)
             cells = (minus(row.said), unbroken(minus(show_ours(row))), badge(row.verdict, way))
             parts.append("".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         parts.append("</tbody>")
