@@ -10,7 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -231,23 +231,19 @@ class Reading:
 
 
 CHANGES = {"torque": 1, "starts": "shared", "rules": "released", "dynamics": "v0"}
-SHORT = {"all": "torque, starts, rules, dynamics", "all but torque": "starts, rules, dynamics"}
-NAMES = (
-    *("torque", "torque, starts", "torque, starts, rules", "torque, starts, dynamics", "torque, rules", "all"),
-    *("starts", "torque, rules, dynamics", "all but torque", "rules", "rules, dynamics", "dynamics"),
-    "torque, dynamics",
-)
 # Random's row is a question of its own, which its mean and its interval answer (chapter 06): all readings but the
 # text's have the program's Random.
 READINGS = {
-    name: Reading(random="one way", **{field: CHANGES[field] for field in SHORT.get(name, name).split(", ")})
-    for name in NAMES
+    ", ".join(fields): Reading(random="one way", **{field: CHANGES[field] for field in fields})
+    for count in range(1, len(CHANGES) + 1)
+    for fields in combinations(CHANGES, count)
 }
 
 # The kinds of pendulum, and who is run on each: those that the paper has numbers of.
 KINDS = {"Pendulum": ("Random", *LEARNERS), "PendulumDiscrete": ("SPAQL", "SPAQL-TS")}
 XI_KINDS = ("Pendulum", "PendulumScaled")  # of the study of ξ
-XI_READINGS = ("torque, starts, rules", "torque, starts", "all", "torque, rules")  # of which it is run, too
+# The readings under which it is run, too.
+XI_READINGS = ("torque, starts, rules", "torque, starts", "torque, starts, rules, dynamics", "torque, rules")
 
 
 @declare("readings", "readings", ("curve_rewards",))
