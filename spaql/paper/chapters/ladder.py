@@ -7,12 +7,12 @@ TAKEN_BACK = {  # SPAQL-R without one of its changes
     "nothing": {},
     "discount": {"discount": 1.0},
     "start at 0": {"initial": 200.0},
-    "two actions": {"actions": 5},
+    "two torques": {"actions": 5},
     "replay": {"replays": 0},
     "longer targets": {"steps": 1},
     "angle": {"angles": []},
 }
-ONLY_PENDULUM = ("two actions", "angle")  # CartPole has two actions, and no cosine
+ONLY_PENDULUM = ("two torques", "angle")  # CartPole has two actions, and no cosine
 
 
 def rungs(system):
