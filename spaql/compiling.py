@@ -139,8 +139,9 @@ def private_folder(name: str, *modules: str) -> Path | None:
 
 
 def reachable_sources(*names: str) -> bytes:
-    """Return the sources of modules and of what they import, without the package, Python's own and installed ones."""
+    """Return the sources of modules and of what they import, but not installed ones, and the numbers in them."""
     found: dict[str, bytes] = {}
+    numbers: dict[str, bytes] = {}
     pending = list(names)
     while pending:
         module: Any = sys.modules.get(pending.pop())
@@ -150,10 +151,11 @@ def reachable_sources(*names: str) -> bytes:
         if any(Path(path).is_relative_to(place) for place in (PACKAGE, *FOREIGN)):
             continue
         found[path] = Path(path).read_bytes()
+        numbers[path] = repr([item for item in vars(module).items() if isinstance(item[1], (int, float))]).encode()
         for node in ast.walk(ast.parse(found[path])):
             if isinstance(node, ast.Import):
                 pending += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
                 pending += [base, *(f"{base}.{alias.name}" for alias in node.names)]  # which may be modules, too
-    return b"\0".join(found[path] for path in sorted(found))
+    return b"\0".join(found[path] + numbers[path] for path in sorted(found))

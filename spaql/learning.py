@@ -290,6 +290,8 @@ class Learning:
         >>> np.quantile(returns, [0.01, 0.05, 0.5])
         >>> returns.min(), starts[returns.argmin()]  # the worst episode, and where it began
         """
+        if not self.compiled and self._thread not in (0, threading.get_ident()):
+            raise RuntimeError(BUSY)  # it would play in the environment that learning plays in
         episodes = check_integer("episodes", episodes)
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])

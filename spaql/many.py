@@ -65,6 +65,8 @@ def train_many(
     joblib, pandas = load("joblib", "many"), load("pandas", "many")
     if isinstance(env, gym.Env):
         raise TypeError("every agent needs an environment of its own: give an id, or a function that makes one")
+    if not isinstance(learn, Mapping):
+        raise TypeError(f'learn must be what `agent.learn` takes, as {{"samples": 20_000}}, not {learn!r}')
     if learn.get("callback") is not None:
         raise ValueError("agents that learn at the same time cannot share a callback: give none")
     agents, episodes = check_integer("agents", agents), check_integer("episodes", episodes)
@@ -85,6 +87,8 @@ def train_many(
         jobs.append(joblib.delayed(train_one)(agent, env, spec, *given, episodes, fresh, file))
         rows.append({**one, **how, "number": number})
 
+    if not first.compiled:  # processes that are still there know modules as they were
+        joblib.externals.loky.get_reusable_executor().shutdown()
     parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
     with progress(len(jobs), "agents", shown=progress_bar) as bar:
         for row, found in zip(rows, parallel(jobs), strict=True):
@@ -104,7 +108,7 @@ def combinations(given: Mapping[str, Any]) -> list[dict[str, Any]]:
 def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file):
     """Train and evaluate one agent; return what its row holds."""
     if spec is not None:
-        gym.registry.setdefault(spec.id, spec)
+        gym.registry[spec.id] = spec
     made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
     returns = np.sort(made.evaluate(episodes, fresh))
     found = {"mean": returns.mean(), "worst 5 %": returns[: max(1, round(0.05 * episodes))].mean()}

@@ -29,9 +29,11 @@ class Imitation(NamedTuple):
     teacher: Interval  # mean return of the policy
     agreement: float  # in which share of the states it comes to the tree does what the policy would do
     samples: int  # environment steps that were taken to make the tree, without these episodes
+    worst: tuple[float, float]  # the lowest returns of the tree and of the policy
 
     def __str__(self) -> str:
-        return f"earns {self.rewards} where the policy earns {self.teacher}, agrees with it in {self.agreement:.1%}"
+        ours, theirs = (f"{mean}, at worst {worst:.2f}" for mean, worst in zip(self[:2], self.worst, strict=True))
+        return f"earns {ours}, where the policy earns {theirs}; agrees with it in {self.agreement:.1%}"
 
 
 def imitate(
@@ -75,7 +77,9 @@ def imitate(
     teacher = run_policy(policy, env, starts, rng, horizon)
     nodes = tree.apply(played.seen)
     same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
-    report = Imitation(paper_interval(played.rewards), paper_interval(teacher.rewards), float(same.mean()), samples)
+    ours, theirs = played.rewards, teacher.rewards
+    worst = float(ours.min()), float(theirs.min())
+    report = Imitation(paper_interval(ours), paper_interval(theirs), float(same.mean()), samples, worst)
     return tree._replace(visits=np.bincount(nodes, minlength=len(tree.feature)), report=report)
 
 

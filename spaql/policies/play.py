@@ -199,7 +199,7 @@ def robustness(
     frame
         A row for each policy on the system itself ("usual"), on each variant and with each noise: `policy`, `change`,
         `noise`, the mean return `mean`, the ends `low` and `high` of its interval, the mean of the worst twentieth of
-        the episodes `worst_5`, and the `worst`.
+        the episodes `worst 5 %`, and the `worst`.
 
     Examples
     --------
@@ -207,12 +207,17 @@ def robustness(
     >>> heavy.unwrapped.masspole = 0.3
     >>> robustness({"small": small, "full": policy}, "CartPole-v0", {"three times the mass": heavy}, noises=[0.1])
     """
-    pd = load("pandas", "paper")
+    pd = load("pandas", "many")
+    if not isinstance(policies, Mapping):
+        raise TypeError('policies must have names, as {"tree": tree}')
     usual, episodes = make_env(env), check_integer("episodes", episodes, at_least=2)
     horizon = horizon_of(usual, horizon)  # of its variants, too, which may have no limit of their own
     first, noisy = check_seed(seed).spawn(2)
     cases = [("usual", usual, 0.0), *((name, make_env(variant), 0.0) for name, variant in (variants or {}).items())]
     cases += [("noise", usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
+    for change, system, _ in cases:
+        if (system.action_space, system.observation_space.shape) != (usual.action_space, usual.observation_space.shape):
+            raise ValueError(f"{change!r} has other actions or observations than {usual}: give variants of one system")
     rows = []
     for name, policy in policies.items():
         for change, system, noise in cases:
@@ -221,4 +226,4 @@ def robustness(
             rewards = np.sort(run_policy(policy, system, starts, rng, horizon, noise=noise).rewards)
             worst = rewards[: -(-episodes // 20)].mean()
             rows.append((name, change, noise, *map(float, paper_interval(rewards)), worst, rewards[0]))
-    return pd.DataFrame(rows, columns=["policy", "change", "noise", "mean", "low", "high", "worst_5", "worst"])
+    return pd.DataFrame(rows, columns=["policy", "change", "noise", "mean", "low", "high", "worst 5 %", "worst"])

@@ -21,6 +21,7 @@ from spaql.policies.interval import Interval, paper_interval
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, counted, turned
 from spaql.progress import progress
+from spaql.systems import space_of
 
 ROUNDS = 5  # of the imitation
 
@@ -34,11 +35,12 @@ class Size(NamedTuple):
     mean: float
     low: float
     high: float
+    worst: float
     tree: Any
 
     def __repr__(self) -> str:
         size = "the policy" if self.leaves is None else counted(self.leaves)
-        return f"{size}: {Interval(self.mean, self.low, self.high)}"
+        return f"{size}: {Interval(self.mean, self.low, self.high)}, worst {self.worst:.2f}"
 
 
 class Simplified(NamedTuple):
@@ -48,11 +50,12 @@ class Simplified(NamedTuple):
     best: Size  # the tree that earns most
     full: Size  # the policy itself
     target: float  # the mean return that was to be kept
+    episodes: int  # behind each return
     curve: list[Size]  # the trees that no smaller one beat in the search, and last the policy itself
 
     def __repr__(self) -> str:
         sizes = f"smallest {self.smallest}\nbest {self.best}\nfull {self.full}"
-        return f"{sizes}\non fresh episodes; target {self.target:.2f}"
+        return f"{sizes}\non {self.episodes} fresh episodes; target {self.target:.2f}"
 
 
 def simplify(
@@ -84,11 +87,11 @@ def simplify(
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time that all of it may take, but for what is compiled the first time.  A search that ends before its time
-        finds the same on every machine.
+        The time that all of it may take, but for what is compiled the first time, and for 30 episodes behind each
+        return.  A search that ends before its time finds the same on every machine.
     episodes, proposals
-        Rollouts that decide on each step of the search, and changes tried at each size; 0 leaves imitations as they
-        are.
+        Rollouts that decide on each step of the search, fewer if there is no time for them, and changes tried at each
+        size; 0 leaves imitations as they are.
     fresh
         Episodes that choose among the sizes, and other episodes for the report; fewer if there is no time for them.
     seed
@@ -104,8 +107,13 @@ def simplify(
     seconds, leaves = check_number("seconds", seconds, above=0.0), check_integer("leaves", leaves, at_least=2)
     fresh, episodes = check_integer("fresh", fresh, at_least=2), check_integer("episodes", episodes)
     proposals = check_integer("proposals", proposals, at_least=0)
-    begun, streams = time.monotonic(), [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
+    streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     imitated: list[Tree] = []
+    for _ in range(2):  # the first time may compile
+        begun, rng = time.monotonic(), np.random.default_rng(0)
+        run_policy(policy, env, first_states(env, space_of(env), rng, 2), rng, horizon)
+    # A round plays twice, so that it takes a quarter of the time at most.
+    episodes = int(np.clip(seconds / (4 * (time.monotonic() - begun)), 1, episodes))
     for tree, _, seen, _ in imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon):
         imitated, asked = [*imitated, tree], turned(tree.variables.space, seen)
         if time.monotonic() - begun > seconds / 2:
@@ -125,8 +133,8 @@ def simplify(
 
     def sized(candidate: Any, starts: np.ndarray) -> Size:
         rewards = run_policy(candidate, env, starts[:count], streams[3], horizon).rewards
-        mean, low, high = map(float, paper_interval(rewards))
-        return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, candidate)
+        mean, low, high, worst = map(float, (*paper_interval(rewards), rewards.min()))
+        return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, worst, candidate)
 
     curve = [sized(merged(tree), choosing) for _, _, tree in search.curve()] + [sized(full, choosing)]
     target = curve[-1].mean if target is None else float(target)
@@ -135,7 +143,7 @@ def simplify(
     smallest = next((size for size in trees if size.mean >= target), best)
     best_fresh = sized(best.tree, reporting)
     smallest_fresh = best_fresh if smallest is best else sized(smallest.tree, reporting)
-    return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, curve)
+    return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, count, curve)
 
 
 class Search:
@@ -178,7 +186,7 @@ class Search:
         """Return on how many fresh episodes there is time to evaluate what was found, at most `fresh`."""
         costs = [cost for _, cost, _ in self.curve()]
         each = (sum(costs) + 2 * max(costs) + 2 * self.full_cost) / len(self.starts)
-        return int(np.clip((self.end - time.monotonic()) / each, 2, self.fresh))
+        return int(np.clip((self.end - time.monotonic()) / each, min(30, self.fresh), self.fresh))
 
     def run(self, imitated: Sequence[Tree], proposals: int) -> None:
         """Improve the best imitation and its best smaller trees, down to one leaf; then that imitation once more."""

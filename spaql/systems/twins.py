@@ -62,7 +62,8 @@ def check_twin(env: str | gym.Env, steps: int = 10_000, seed: int = 0, reach: fl
     world.call(trace, world.draw(make_generator(seed), len(lengths)), lengths, actions, *ours)
     first = np.cumsum([0, *(lengths[:-1] + 1)])  # the rows of first observations
     after = np.delete(np.arange(len(seen)), first)
-    compare("the first observation of episode", ours[0][first], seen[first])
+    what = "does `draw_starts` draw in the order of `reset`?  The first observation of episode"
+    compare(what, ours[0][first], seen[first])
     compare("the reward of step", ours[1], rewards)
     compare("the end of the episode at step", ours[2], ends)
     compare("the observation after step", ours[0][after], seen[after])

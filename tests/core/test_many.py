@@ -55,9 +55,27 @@ def test_processes_train_what_only_this_one_has_registered_and_save_it(tmp_path)
         del gym.registry["Short-v0"]
 
 
+def test_processes_train_on_what_is_registered_now():
+    given = {"learn": {"samples": 60}, "agents": 1, "episodes": 5, "progress_bar": False, "bins": 4}
+
+    def mean_of(factor):
+        def scaled():
+            return gym.wrappers.TransformReward(make_short(), lambda reward: factor * reward)
+
+        gym.register("Short-v0", entry_point=scaled)
+        return train_many(small, "Short-v0", workers=2, **given)["mean"][0]
+
+    try:
+        assert mean_of(10.0) == 10.0 * mean_of(1.0)
+    finally:
+        del gym.registry["Short-v0"]
+
+
 def test_what_cannot_be_trained_is_said_before_training():
     with pytest.raises(TypeError, match="environment of its own"):
         train_many(TileQ, make_short(), learn={"samples": 10})
+    with pytest.raises(TypeError, match="learn must be"):
+        train_many(TileQ, "Pendulum-v1", learn=[100])
     with pytest.raises(TypeError, match="it is called alpha here"):
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, learning_rate=[0.1, 0.2])
     with pytest.raises(ValueError, match="discount must be"):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from spaql import SPAQL, TileQ
-from spaql.compiling import PACKAGE
+from spaql.compiling import PACKAGE, reachable_sources
 from spaql.policies import export_c
 from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
 from tests.conftest import Opaque
@@ -156,6 +156,12 @@ def test_an_edit_is_seen_where_the_constants_stand_in_another_module(folder, tan
         (split / "tank.py").write_text(text, encoding="utf-8")
         folders.append(run(split, code))
     assert folders[1] != folders[0]
+
+
+def test_a_number_of_a_module_is_part_of_its_machine_code(folder, tank, monkeypatch):
+    before = reachable_sources("tank")
+    monkeypatch.setattr(tank, "GAIN", 2.0, raising=False)
+    assert reachable_sources("tank") != before
 
 
 def test_systems_do_not_share_a_class_of_constants(tank):

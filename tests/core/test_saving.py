@@ -149,6 +149,24 @@ def test_a_copy_is_independent_and_goes_on_to_the_same_bits(case, make):
     assert np.array_equal(agent.learn(5, 2).history, history)
 
 
+def test_an_evaluation_beside_learning_in_the_same_environment_is_refused():
+    agent, refused = trained("interpreted", 1), []
+
+    def evaluate():
+        with pytest.raises(RuntimeError, match="is learning") as error:
+            agent.evaluate(5, seed=0)
+        refused.append(error)
+
+    def callback(agent):
+        agent.evaluate(5, seed=0)  # a callback may: learning waits for it
+        worker = threading.Thread(target=evaluate)
+        worker.start()
+        worker.join()
+
+    agent.learn(2, 1, callback=callback)
+    assert len(refused) == 2
+
+
 def test_a_second_learn_on_the_same_agent_is_refused():
     agent = trained("SPAQL", 5)
     worker = threading.Thread(target=agent.learn, args=(2000, 20))

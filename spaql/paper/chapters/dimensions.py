@@ -99,15 +99,8 @@ SYSTEMS = ("Pendulum-v1", make_known(1, OneDummy), make_known(2, TwoDummies))  #
 
 
 @declare("dimensions", "what dimensions cost")
-def dimension_jobs(
-    systems=SYSTEMS,
-    learners=LEARNERS,
-    agents=5,
-    most=100,  # thousands of samples
-    evaluations=100,
-    seed=5050,
-):
-    """Return agents that learn until their policy is at the level, on Pendulum with more and more dummies."""
+def dimension_jobs(systems=SYSTEMS, learners=LEARNERS, agents=5, most=100, evaluations=100, seed=5050):
+    """Return agents that learn until they reach the level, for at most so many thousand samples, with more dummies."""
     size = {"agents": agents, "iterations": most, "evaluations": evaluations, "seed": seed, "fresh": evaluations}
     return [
         job for system in systems for name in learners for job in make_jobs("To a level", system, learner=name, **size)

@@ -18,9 +18,7 @@ twenty of ours for every root seed are behind the prediction, so that both have 
 
 A distance is the paper's number minus the predicted one, in these standard errors; few agents make it Student's t, and
 what is shown is the normal score of the same probability.  Numbers of the same agents are correlated, so the joint
-measure is chi-square with the correlations that the resampling gives, and as many degrees of freedom as numbers.  The
-*log-likelihood*, the density of the paper's numbers under a reading, compares readings: unlike chi-square it does not
-favour a reading for predicting little.
+measure is chi-square with the correlations that the resampling gives, and as many degrees of freedom as numbers.
 """
 
 import dataclasses
@@ -199,9 +197,7 @@ def experiments() -> dict[str, list[Experiment]]:
 
 def alone(name) -> Experiment:
     """Return the experiment of the reading with independent starts whose learners differ in nothing else."""
-    alike = dataclasses.replace(EVERY[name], starts="independent", random="")
-    other = next(other for other, one in EVERY.items() if dataclasses.replace(one, random="") == alike)
-    return experiments()[other][0]
+    return experiments()[", ".join(change for change in name.split(", ") if change != "starts") or TEXT][0]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -260,11 +256,8 @@ class Fit(NamedTuple):
     """How well a reading explains the paper's numbers; one entry per number, half-widths and batches as logarithms."""
 
     predicted: np.ndarray
-    error: np.ndarray  # the standard error of the paper's number minus the predicted one
     distance: np.ndarray  # of the paper's number, as a normal score
     chi2: float
-    p: float  # of a chi-square as large as this, or larger, if the reading is right
-    log_likelihood: float
     without_random: float  # chi-square of all numbers but Random's, which the text's reading alone has another of
 
 
@@ -280,24 +273,21 @@ def fit(values, covariance, degrees) -> Fit:
     rest = (numbers.algorithm != "Random").to_numpy()
     chi2 = distance @ np.linalg.solve(correlation, distance)
     without_random = distance[rest] @ np.linalg.solve(correlation[np.ix_(rest, rest)], distance[rest])
-    marginal = np.sum(stats.t.logpdf(t, degrees) - np.log(error))
-    joint = marginal + (distance @ distance - chi2 - np.linalg.slogdet(correlation)[1]) / 2  # a Gaussian copula
-    p = stats.chi2.sf(chi2, len(distance))
-    return Fit(values, error, distance, chi2, p, joint, without_random)
+    return Fit(values, distance, chi2, without_random)
 
 
 @functools.cache
 def reading_fits() -> dict[str, Fit]:
-    """Return how well each reading explains the paper's numbers, the likeliest first."""
+    """Return how well each reading explains the paper's numbers, the best first."""
     found = {
         name: fit(*(predict_alone(*roots) if reading.starts == "independent" else predict_shared(alone(name), roots)))
         for (name, reading), roots in zip(EVERY.items(), experiments().values(), strict=True)
     }
-    return dict(sorted(found.items(), key=lambda item: -item[1].log_likelihood))
+    return dict(sorted(found.items(), key=lambda item: item[1].chi2))
 
 
 def best_reading() -> str:
-    """Return the name of the likeliest reading."""
+    """Return the name of the reading that fits best."""
     return next(iter(reading_fits()))
 
 
@@ -316,14 +306,12 @@ def luck_of(name: str) -> dict[str, float]:
 def distances() -> pd.DataFrame:
     """Return one row per reading and number: what the paper prints, what the reading predicts, and the distance.
 
-    `predicted` is as printed, no logarithm; `error` is a share of the number where it is compared by its logarithm;
-    `distance` is in standard errors.
+    `predicted` is as printed, no logarithm.
     """
     numbers = paper_numbers()
     frames = {
         name: numbers[["id", "label", "kind", "paper"]].assign(
             predicted=np.where(numbers.logs, np.exp(found.predicted * numbers.logs), found.predicted),
-            error=found.error,
             distance=found.distance,
         )
         for name, found in reading_fits().items()

@@ -76,11 +76,10 @@ def stratified(jobs: Iterable[Job], agents: int | None) -> list[Job]:
 def differences(stored: dict, again: dict) -> list[str]:
     """Return the numbers and curves of a stored row that are others now; what is not stored is not compared."""
     different = []
-    for name in stored.keys() - {"wall", *ORIGIN, *UNUSED}:
-        known = np.asarray(stored[name])
-        if pd.isna(known).all():
-            continue
-        if not np.array_equal(known, again.get(name, np.nan)):
+    for name in {*stored, *COMPARED} - {"wall", *ORIGIN, *UNUSED}:
+        known = np.asarray(stored.get(name, np.nan))
+        missing = pd.isna(known).all() and (name not in COMPARED or pd.isna(again.get(name)))
+        if not missing and not np.array_equal(known, again[name]):
             different.append(name)
     return different
 
