@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload, register_jitable
@@ -141,21 +142,29 @@ def private_folder(name: str, *modules: str) -> Path | None:
 def reachable_sources(*names: str) -> bytes:
     """Return the sources of modules and of what they import, but not installed ones, and the numbers in them."""
     found: dict[str, bytes] = {}
-    numbers: dict[str, bytes] = {}
     pending = list(names)
     while pending:
         module: Any = sys.modules.get(pending.pop())
         path = getattr(module, "__file__", None) or ""
         if path in found or not path.endswith(".py"):
             continue
-        if any(Path(path).is_relative_to(place) for place in (PACKAGE, *FOREIGN)):
+        foreign = module.__name__.partition(".")[0] not in {name.partition(".")[0] for name in names}
+        if any(Path(path).is_relative_to(place) for place in (PACKAGE, *(FOREIGN if foreign else ()))):
             continue
-        found[path] = Path(path).read_bytes()
-        numbers[path] = repr([item for item in vars(module).items() if isinstance(item[1], (int, float))]).encode()
-        for node in ast.walk(ast.parse(found[path])):
+        numbers = {name: numbers_of(value) for name, value in vars(module).items()}
+        found[path] = Path(path).read_bytes() + repr({name: one for name, one in numbers.items() if one}).encode()
+        for node in ast.walk(ast.parse(Path(path).read_bytes())):
             if isinstance(node, ast.Import):
                 pending += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
                 pending += [base, *(f"{base}.{alias.name}" for alias in node.names)]  # which may be modules, too
-    return b"\0".join(found[path] + numbers[path] for path in sorted(found))
+    return b"\0".join(found[path] for path in sorted(found))
+
+
+def numbers_of(value: Any) -> bytes:
+    """Return the numbers that machine code would take as they are from a module's name: it has none from others."""
+    if isinstance(value, (int, float, tuple, np.generic, np.ndarray)):
+        with contextlib.suppress(ValueError):  # as of a tuple that is no array
+            return b"" if (array := np.asarray(value)).dtype == object else array.tobytes()
+    return b""

@@ -273,6 +273,8 @@ class Learning:
     ) -> Any:
         """Return the sums of rewards of fresh episodes under the agent's policy; learning is not disturbed by it.
 
+        (Unless the environment, or a wrapper of one's own, remembers something from one episode to the next.)
+
         Parameters
         ----------
         episodes

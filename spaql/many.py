@@ -74,6 +74,8 @@ def train_many(
     folder = None if save is None else Path(save)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("*.npz")):
+            raise FileExistsError(f"there are agents in {folder} already: give another folder")
 
     for one in combinations(parameters):  # wrong ones are refused before any is trained
         first = agent(env() if callable(env) else env, seed=seed, **parameters | one)

@@ -24,6 +24,7 @@ from spaql.progress import progress
 from spaql.systems import space_of
 
 ROUNDS = 5  # of the imitation
+FEWEST, SIZES = 30, 10  # episodes behind a return, and sizes that half the time must suffice to evaluate
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +88,8 @@ def simplify(
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time that all of it may take, but for what is compiled the first time, and for 30 episodes behind each
-        return.  A search that ends before its time finds the same on every machine.
+        The time that all of it may take, but for what is compiled the first time; too little for 30 episodes behind
+        each return is refused.  A search that ends before its time finds the same on every machine.
     episodes, proposals
         Rollouts that decide on each step of the search, fewer if there is no time for them, and changes tried at each
         size; 0 leaves imitations as they are.
@@ -112,11 +113,13 @@ def simplify(
     for _ in range(2):  # the first time may compile
         begun, rng = time.monotonic(), np.random.default_rng(0)
         run_policy(policy, env, first_states(env, space_of(env), rng, 2), rng, horizon)
-    # A round plays twice, so that it takes a quarter of the time at most.
-    episodes = int(np.clip(seconds / (4 * (time.monotonic() - begun)), 1, episodes))
+    each = (time.monotonic() - begun) / 2
+    if seconds < (least := 2 * SIZES * FEWEST * each):
+        raise ValueError(f"seconds must be at least {least:.1f} where an episode takes {each:.2g} s, not {seconds}")
+    episodes = int(np.clip(seconds / (16 * each), 1, episodes))  # a round plays twice as many
     for tree, _, seen, _ in imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon):
         imitated, asked = [*imitated, tree], turned(tree.variables.space, seen)
-        if time.monotonic() - begun > seconds / 2:
+        if time.monotonic() - begun > seconds / 4:
             break
     space, counts = tree.variables.space, (episodes, fresh, fresh)
     starts, choosing, reporting = (first_states(env, space, streams[i], count) for i, count in enumerate(counts))
@@ -141,6 +144,8 @@ def simplify(
     trees = [size for size in curve if size.leaves is not None]
     best = max(trees, key=lambda size: size.mean)
     smallest = next((size for size in trees if size.mean >= target), best)
+    if smallest.mean < target:
+        log.warning("no tree reaches the target of %.2f: the smallest is the best one", target)
     best_fresh = sized(best.tree, reporting)
     smallest_fresh = best_fresh if smallest is best else sized(smallest.tree, reporting)
     return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, count, curve)
@@ -186,7 +191,7 @@ class Search:
         """Return on how many fresh episodes there is time to evaluate what was found, at most `fresh`."""
         costs = [cost for _, cost, _ in self.curve()]
         each = (sum(costs) + 2 * max(costs) + 2 * self.full_cost) / len(self.starts)
-        return int(np.clip((self.end - time.monotonic()) / each, min(30, self.fresh), self.fresh))
+        return int(np.clip((self.end - time.monotonic()) / each, min(FEWEST, self.fresh), self.fresh))
 
     def run(self, imitated: Sequence[Tree], proposals: int) -> None:
         """Improve the best imitation and its best smaller trees, down to one leaf; then that imitation once more."""

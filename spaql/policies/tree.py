@@ -16,6 +16,7 @@ from spaql.checks import check_name
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.spaces import Space, pairs_of, rows_of, to_box, turn
 from spaql.systems import Variable, space_of, system_of
+from spaql.systems.environments import wrappers_of
 
 LEAF = -1
 
@@ -70,7 +71,7 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
     if system is None:
         observed = named(env, "observations", [f"observation_{i}" for i in range(len(space.centre))])
         actions = named(env, "action", ["action"] if count == 1 else [f"action_{i}" for i in range(count)])
-        told = env.metadata.get("choices")
+        told = None if is_changed(env, "action") else env.metadata.get("choices")
     else:
         observed, actions = system.observed, system.actions
         told = None if system.choices is None else system.choices(env)
@@ -102,13 +103,19 @@ def variables_of(env: gym.Env, space: Space | None = None) -> Variables:
 
 def named(env: gym.Env, kind: str, plain: list[str]) -> tuple[Variable, ...]:
     """Return the variables that an environment's metadata name, or plain ones; say what is wrong with their names."""
-    outer, inner = (getattr(one, f"{kind.rstrip('s')}_space") for one in (env, env.unwrapped))
-    told = outer == inner or getattr(env, "_metadata", None)  # a wrapper that changes what is named must name it itself
-    given = (told and env.metadata.get(kind)) or dict.fromkeys(plain, "")
+    given = (not is_changed(env, kind) and env.metadata.get(kind)) or dict.fromkeys(plain, "")
     if not isinstance(given, Mapping) or len(given) != len(plain):
         raise ValueError(f"the metadata's {kind} must be {len(plain)} names with their units, as {{'x': 'm'}}, "
                          f"not {given!r}")  # fmt: skip
     return tuple(Variable(check_name("a variable", name), unit=unit) for name, unit in given.items())
+
+
+def is_changed(env: gym.Env, kind: str) -> bool:
+    """Return whether a wrapper changes observations or actions, and has no metadata of its own that name them."""
+    outer, inner = (getattr(one, f"{kind.rstrip('s')}_space") for one in (env, env.unwrapped))
+    changing = gym.ActionWrapper if kind == "action" else gym.ObservationWrapper
+    changed = outer != inner or any(isinstance(one, changing) for one in wrappers_of(env))
+    return changed and not getattr(env, "_metadata", None)
 
 
 class Tree(NamedTuple):

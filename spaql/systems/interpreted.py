@@ -82,7 +82,10 @@ class InterpretedWorld:
             given = self.action_space.start + np.int64(action[0])
         else:
             given = to_box(self.action_space, self.space, action)
-        observation, reward, terminated, truncated, _ = self.env.step(given)
+        found = self.env.step(given)
+        if not isinstance(found, tuple) or len(found) != 5:
+            raise ValueError("the environment's step must return observation, reward, terminated, truncated and info")
+        observation, reward, terminated, truncated, _ = found
         self._observe(observation, x, last=terminated)
         return check_reward(reward), ENDED if terminated else TIME_UP if truncated else 0
 

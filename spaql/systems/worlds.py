@@ -30,7 +30,6 @@ TRANSPARENT = (
     gym.wrappers.RecordEpisodeStatistics,
 )
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What compiled code calls.  In Python these look the system up in the registry; the compiler does so once, by type.
 
 
@@ -101,7 +100,6 @@ METHODS = {  # which compiled loops call
 for name, method in METHODS.items():
     overload_method(types.NamedTuple, name, jit_options=INLINED)(method)
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What an agent learns in
 
 

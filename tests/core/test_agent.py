@@ -227,6 +227,11 @@ class Odd(gym.Wrapper):
         return observation, reward if self.given is None else self.given, *rest
 
 
+class Before(gym.Wrapper):
+    def step(self, action):
+        return self.env.step(action)[:4]
+
+
 def test_rewards_and_observations_that_are_no_numbers_are_said():
     for strange in (-np.inf, np.nan, "1", np.array([1.0]), np.array([1.0, 2.0])):
         agent = make(SPAQL, Odd(strange))
@@ -236,6 +241,8 @@ def test_rewards_and_observations_that_are_no_numbers_are_said():
     for strange in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueError, match="NaN or infinity"):
             make(SPAQL, Odd(speed=strange)).learn(1, 1)
+    with pytest.raises(ValueError, match="step must return"):  # as before Gymnasium
+        make(SPAQL, Before(Odd(1))).learn(1, 1)
     for number in (1, np.float32(1), np.array(1.0), True, np.bool_(True)):
         assert make(SPAQL, Odd(number)).learn(1, 1).history.evaluations[0] >= 1
 

@@ -84,6 +84,13 @@ def test_what_cannot_be_trained_is_said_before_training():
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10, "callback": print})
 
 
+def test_agents_are_not_replaced(tmp_path):
+    given = {"learn": {"samples": 10}, "agents": 1, "episodes": 1, "progress_bar": False, "save": tmp_path}
+    train_many(TileQ, "CartPole-v0", **given)
+    with pytest.raises(FileExistsError, match="already"):
+        train_many(TileQ, "CartPole-v0", **given)
+
+
 def test_an_empty_list_is_refused():
     with pytest.raises(ValueError, match="discount is an empty list"):
         train_many(TileQ, "CartPole-v0", learn={"samples": 100}, agents=1, discount=[])

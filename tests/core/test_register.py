@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import SPAQL, TileQ
+from spaql import SPAQL, TileQ, compiling
 from spaql.compiling import PACKAGE, reachable_sources
 from spaql.policies import export_c
 from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
@@ -159,9 +159,12 @@ def test_an_edit_is_seen_where_the_constants_stand_in_another_module(folder, tan
 
 
 def test_a_number_of_a_module_is_part_of_its_machine_code(folder, tank, monkeypatch):
-    before = reachable_sources("tank")
-    monkeypatch.setattr(tank, "GAIN", 2.0, raising=False)
-    assert reachable_sources("tank") != before
+    monkeypatch.setattr(compiling, "FOREIGN", [*compiling.FOREIGN, folder])  # as if it were installed
+    sources = [reachable_sources("tank")]
+    for value in (2.0, np.float32(2.0), (2.0, 3.0), np.array([2.0, 3.0, 4.0]), np.array([2.0, 3.0, 5.0])):
+        monkeypatch.setattr(tank, "GAIN", value, raising=False)
+        sources.append(reachable_sources("tank"))
+    assert len(set(sources)) == len(sources)
 
 
 def test_systems_do_not_share_a_class_of_constants(tank):

@@ -22,7 +22,6 @@ except ModuleNotFoundError as error:
 
 CLASSES = {"TRPO": TRPO, "TRPO tuned": TRPO, "SAC": SAC, "PPO": PPO, "DQN": DQN}
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Environments side by side
 
 
@@ -99,7 +98,6 @@ class CompiledVecEnv(VecEnv):
         pass
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Training
 
 

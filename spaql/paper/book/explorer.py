@@ -82,7 +82,6 @@ def network_policy(system: str, algorithm: str) -> Shown:
     return Shown(system, algorithm, load_network(system, algorithm), LEARNED, origin)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # As the page reads it
 
 
@@ -201,7 +200,6 @@ def settled(played, env) -> float | None:
     return sum(bool(np.abs(standardised(space, end) - aim).max() <= WITHIN) for end in ends) / len(paths)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Parts of pages
 
 

@@ -23,7 +23,6 @@ from spaql.systems import Variable, make_env, pendulum, register
 LEVEL = -250.0  # a mean return that is 90 % of the way from Random to the limit
 LEARNERS = ("TileQ", "SPAQL-R", "PPO")
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The environments
 
 # A congruential generator whose products are exact in floating-point numbers, so that compiled code has its bits.
@@ -94,7 +93,6 @@ def make_known(count, kind):
 
 SYSTEMS = ("Pendulum-v1", make_known(1, OneDummy), make_known(2, TwoDummies))  # with 0, 1 and 2 dummies
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Samples until the level
 
 

@@ -16,7 +16,6 @@ from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split
 from spaql.systems import ENDED
 from spaql.updates import bonus, choose, learning_rate, value
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Controls: SPAQL and SPAQL-TS with one part taken away or put right, to see what that part is worth.  A control changes
 # how a training episode teaches, and perhaps which agent is kept.
 
@@ -184,7 +183,6 @@ def control_jobs(
     return jobs
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The small problems: two steps, and one of each kind that SPAQL was born on
 
 TWO_STEPS, OIL, AMBULANCE = ("spaql/TwoStep1-v0", "spaql/OilLaplace10-v0", "spaql/AmbulanceBeta25-v0")
@@ -259,7 +257,6 @@ def best_and_myopic(system, points=200, quantiles=100):
     return float(np.interp(0.5, grid, best)), float(np.interp(0.5, grid, myopic))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The theorem in trained agents
 
 

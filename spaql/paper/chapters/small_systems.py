@@ -21,7 +21,6 @@ H = 5  # steps of oil and of the ambulance
 BAIT, PRIZE = 0.25, 1.0  # what the worse first action earns at once, and the better one a step later
 POOR, RICH, OVER = 0.55, 0.7, 0.9  # the second states, and the end, each in a cell of its own
 
-# ---------------------------------------------------------------------------------------------------------------------
 # As compiled systems.  The state is the place, then the step, then the calls of the episode.
 
 
@@ -97,7 +96,6 @@ def the_middle_and_calls(constants, rng, episodes):
     return np.column_stack((np.full(episodes, 0.5), rng.beta(5.0, 2.0, (episodes, H))))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # As environments
 
 

@@ -45,7 +45,6 @@ def rise_late(rewards, at):
 
 QUANTITIES = {"late": late, "progress": progress, "rise_late": rise_late}
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Groups of agents that differ in nothing but their seeds: what a claim is about
 
 Key = tuple[str, str, str, float]  # study, system, algorithm, ξ
@@ -120,7 +119,6 @@ def curves_of(group) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(group.curve_rewards), batches(job_of(first), history)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What is measured
 
 
@@ -158,7 +156,6 @@ def resampled_tails(resampled) -> Tails:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Comparisons: with a number of the paper's tables, of two groups, of counts
 
 
@@ -287,7 +284,6 @@ def pair_tails(one: Measured, other: Measured) -> Tails:
     return Tails(lambda bound: same, lambda bound: min(1.0, 2 * apart))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Quantities that should lie in a range
 
 

@@ -77,7 +77,6 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Episodes
 
 
@@ -139,7 +138,6 @@ def tick_turns(axes: Axes, period: float) -> None:
     axes.yaxis.set_major_formatter(lambda angle, _: names.get(half := round(angle / np.pi), f"{number(half, 0)}π"))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Decision trees
 
 

@@ -100,7 +100,6 @@ def make_jobs(
     return [replace(job, agent=agent) for agent in range(check_integer("agents", agents, at_least=0))]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What the paper ran
 
 XIS = (0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160)
@@ -147,7 +146,6 @@ def trpo_jobs(systems=BOTH, algorithms=("TRPO", "TRPO tuned"), **size):
     return [job for system, name in product(systems, algorithms) for job in make_jobs(name, system, **size)]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The long runs with something changed
 
 # The text's rules with one of the released program's, by the name of the rule; and both whole sets.
@@ -202,7 +200,6 @@ def random_jobs(**size):
     ]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Readings of the paper's experiment
 
 
@@ -285,7 +282,6 @@ def under_reading(job: Job, reading: Reading, root: int) -> Job:
     return replace(job, system=reading.system(kind), rules=RULES[reading.rules], **same)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Six systems.  An iteration is a thousand samples, after which the policy plays `evaluations` fresh episodes.
 
 SIX = (*BOTH, "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")

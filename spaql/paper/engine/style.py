@@ -71,7 +71,6 @@ def thin(count: int, points: int = 160) -> np.ndarray:
     return np.unique(np.concatenate((np.arange(min(count, 20)), np.linspace(0, count - 1, points).astype(int))))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Words and numbers as text
 
 
@@ -120,7 +119,6 @@ def small(p: float) -> str:
     return f"{mantissa}\u00a0·\u00a010" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The theme: seaborn's, with our palette
 
 WIDTH = 6.2  # inches: on a phone, where a figure is 350 pixels wide, its text is then 9 pixels high
