@@ -96,7 +96,7 @@ def run(notebook, given, output, help):
     if not output.parent.is_dir() or (output.exists() and not output.is_file()) or output.resolve() == path:
         raise ValueError(f"{output} cannot be the output: give a file in a folder that exists, not the notebook itself")
     parameters = {name: parse_value(name, text, known) for name, text in given}
-    papermill.execute_notebook(str(path), str(output), parameters, cwd=str(path.parent))
+    papermill.execute_notebook(str(path), str(output), parameters, cwd=path.parent, extra_arguments=["--quiet"])
     print(output)
 
 

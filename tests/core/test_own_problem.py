@@ -268,5 +268,7 @@ def test_units_are_those_of_what_is_observed_not_of_what_a_wrapper_hides():
     names = variables_of(wrapped)
     assert (names.observed, names.units) == (("observation_0", "observation_1"), ("", ""))
     assert (names.actions, names.action_unit) == (("power",), "W")  # which it leaves alone
+    same = gym.wrappers.TransformObservation(limited(), lambda air: air / 10.0, limited().observation_space)
+    assert set(variables_of(same).units) == {""}
     wrapped.metadata = wrapped.metadata | {"observations": {"deviation": "K", "nothing": ""}}
     assert variables_of(wrapped).units == ("K", "")
