@@ -142,18 +142,19 @@ def private_folder(name: str, *modules: str) -> Path | None:
 def reachable_sources(*names: str) -> bytes:
     """Return the sources of modules and of what they import, but not installed ones, and the numbers in them."""
     found: dict[str, bytes] = {}
-    pending = list(names)
+    pending, own = list(names), {name.partition(".")[0] for name in names}  # which count where they are installed, too
     while pending:
         module: Any = sys.modules.get(pending.pop())
         path = getattr(module, "__file__", None) or ""
         if path in found or not path.endswith(".py"):
             continue
-        foreign = module.__name__.partition(".")[0] not in {name.partition(".")[0] for name in names}
-        if any(Path(path).is_relative_to(place) for place in (PACKAGE, *(FOREIGN if foreign else ()))):
+        skipped = [PACKAGE] if module.__name__.partition(".")[0] in own else [PACKAGE, *FOREIGN]
+        if any(Path(path).is_relative_to(place) for place in skipped):
             continue
+        source = Path(path).read_bytes()
         numbers = {name: numbers_of(value) for name, value in vars(module).items()}
-        found[path] = Path(path).read_bytes() + repr({name: one for name, one in numbers.items() if one}).encode()
-        for node in ast.walk(ast.parse(Path(path).read_bytes())):
+        found[path] = source + repr({name: one for name, one in numbers.items() if one}).encode()
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Import):
                 pending += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):

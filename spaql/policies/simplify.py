@@ -124,7 +124,7 @@ def simplify(
     space, counts = tree.variables.space, (episodes, fresh, fresh)
     starts, choosing, reporting = (first_states(env, space, streams[i], count) for i, count in enumerate(counts))
     full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
-    search = Search(env, horizon, streams[3], starts, asked, begun + seconds, full, fresh)
+    search = Search(env, horizon, streams[3], starts, asked, begun + seconds, each, fresh)
     with progress(round(seconds), "simplify, at most", unit="s", shown=progress_bar) as search.bar:
         try:
             with deferred_interrupts() as search.check_interrupts:
@@ -154,23 +154,18 @@ def simplify(
 class Search:
     """A search for small trees, with its first states and random stream, and what it has found."""
 
-    def __init__(self, env, horizon, rng, starts, seen, end, full, fresh):
+    def __init__(self, env, horizon, rng, starts, seen, end, each, fresh):
         self.env, self.horizon, self.rng, self.starts = env, horizon, rng, starts
         self.seen, self.spread = seen, np.maximum(seen.std(axis=0), 1e-12)  # of what trees ask for
-        self.begun, self.end, self.fresh = time.monotonic(), end, fresh
+        self.begun, self.end, self.each, self.fresh = time.monotonic(), end, each, fresh
         self.found = {}  # the best of each size, with its mean return and the seconds it took
         self.bar = self.check_interrupts = None  # while it runs
-        self.full_cost = self.play(full)[1]
-
-    def play(self, policy: Any) -> tuple[float, float]:
-        """Return the mean return of a policy and the seconds it took."""
-        begun = time.monotonic()
-        rewards = run_policy(policy, self.env, self.starts, self.rng, self.horizon).rewards
-        return float(rewards.mean()), time.monotonic() - begun
 
     def score(self, tree: Tree) -> float:
         """Return the mean return of a tree, and keep it if no other of its size has earned more."""
-        mean, cost = self.play(tree)
+        begun = time.monotonic()
+        mean = float(run_policy(tree, self.env, self.starts, self.rng, self.horizon).rewards.mean())
+        cost = time.monotonic() - begun
         if tree.leaves not in self.found or mean > self.found[tree.leaves][0]:
             self.found[tree.leaves] = mean, cost, tree
         self.check_interrupts()
@@ -190,7 +185,7 @@ class Search:
     def affordable(self) -> int:
         """Return on how many fresh episodes there is time to evaluate what was found, at most `fresh`."""
         costs = [cost for _, cost, _ in self.curve()]
-        each = (sum(costs) + 2 * max(costs) + 2 * self.full_cost) / len(self.starts)
+        each = (sum(costs) + 2 * max(costs)) / len(self.starts) + 2 * self.each
         return int(np.clip((self.end - time.monotonic()) / each, min(FEWEST, self.fresh), self.fresh))
 
     def run(self, imitated: Sequence[Tree], proposals: int) -> None:
