@@ -25,7 +25,7 @@ def rungs(system):
         "SPAQL": ("SPAQL", {}),
         "no search": ("SPAQL", last),
         "end worth 0": ("SPAQL", zero),
-        "discount": ("SPAQL", zero | {"discount": 0.995, "initial": 0.0}),
+        "discount": ("SPAQL", zero | {"discount": 0.995}),
         "new cells": ("SPAQL-R", {"replays": 0, "steps": 1} | angles),
         "replay": ("SPAQL-R", {"steps": 1} | angles),
         "longer targets": ("SPAQL-R", angles),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from spaql import SPAQL, SPAQLTS
+from spaql import AQL, SPAQL, SPAQLTS
 from spaql.agent import Agent
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.loop import Run, advance
@@ -140,6 +140,7 @@ class Controlled(Agent):
 
 
 CONTROLLED = {
+    "AQL": type("ControlledAQL", (Controlled, AQL), {}),
     "SPAQL": type("ControlledSPAQL", (Controlled, SPAQL), {}),
     "SPAQL-TS": type("ControlledSPAQLTS", (Controlled, SPAQLTS), {}),
 }
@@ -171,11 +172,11 @@ def control_jobs(
     jobs = []
     for system in systems:
         xi = LONG_XI[system]
-        jobs += make_jobs("AQL", system, xi["AQL"], evaluations=evaluations, **size)
         for name in CONTROLLED:
             jobs += make_jobs(name, system, xi[name], evaluations=evaluations, **size)
             for control in controls:
-                if "zero" not in control or system == "CartPole-v0":  # Pendulum's episodes never end but by time
+                ends = system == "CartPole-v0"  # Pendulum's episodes never end but by time; AQL has no search
+                if ends if "zero" in control else name != "AQL":
                     jobs += make_jobs(name, system, xi[name], evaluations=evaluations, control=control, **size)
         for N in rollouts:
             jobs += make_jobs("SPAQL", system, xi["SPAQL"], evaluations=N, **size)
