@@ -1,7 +1,7 @@
 """Chapter 09: the steps from SPAQL to SPAQL-R, and SPAQL-R with each of its changes taken back."""
 
 from spaql.paper.engine.job import FRESH, SEED
-from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
+from spaql.paper.engine.study import BOTH, LONG_XI, SWITCHES, declare, make_jobs
 
 TAKEN_BACK = {  # SPAQL-R without one of its changes
     "nothing": {},
@@ -21,11 +21,13 @@ def rungs(system):
     pendulum = system == "Pendulum-v1"  # whose episodes never end but by time
     last, angles = {"control": "last kept"}, {"angles": []} if pendulum else {}
     zero = last if pendulum else {"control": "zero at the end, last kept"}
+    absolute = zero | {"rules": SWITCHES["normalisation"]} if pendulum else zero  # CartPole's estimates are positive
     return {
         "SPAQL": ("SPAQL", {}),
         "no search": ("SPAQL", last),
         "end worth 0": ("SPAQL", zero),
-        "discount": ("SPAQL", zero | {"discount": 0.995}),
+        "greatest |Q|": ("SPAQL", absolute),
+        "discount": ("SPAQL", absolute | {"discount": 0.995}),
         "new cells": ("SPAQL-R", {"replays": 0, "steps": 1} | angles),
         "replay": ("SPAQL-R", {"steps": 1} | angles),
         "longer targets": ("SPAQL-R", angles),

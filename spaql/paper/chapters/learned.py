@@ -11,7 +11,7 @@ from spaql.agent import Agent
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.loop import Run, advance
 from spaql.paper.engine.job import FRESH, SEED
-from spaql.paper.engine.study import BOTH, LONG_XI, declare, make_jobs
+from spaql.paper.engine.study import BOTH, LONG_XI, SWITCHES, declare, make_jobs
 from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split, update
 from spaql.systems import ENDED
 from spaql.updates import bonus, choose, learning_rate, value
@@ -145,15 +145,17 @@ CONTROLLED = {
     "SPAQL-TS": type("ControlledSPAQLTS", (Controlled, SPAQLTS), {}),
 }
 
-UNCHANGED = "unchanged"
+UNCHANGED, ZERO, ABSOLUTE = "unchanged", "zero at the end, last kept", "last kept, absolute"
 NAMES = {  # of the controls on CartPole and Pendulum, in figures and tables
     UNCHANGED: "unchanged",
     "reward deleted": "no rewards",
     "random partitions": "random policies",
     "last kept": "no search",
     "reward deleted, last kept": "no rewards, no search",
-    "zero at the end, last kept": "no search, end worth 0",
+    ZERO: "no search, end worth 0",
+    ABSOLUTE: "no search, greatest |Q|",  # with a rule of the released program
 }
+ONLY = {ZERO: "CartPole-v0", ABSOLUTE: "Pendulum-v1"}  # whose episodes end early; whose estimates can be negative
 
 
 @declare("controls", "controls")
@@ -175,9 +177,11 @@ def control_jobs(
         for name in CONTROLLED:
             jobs += make_jobs(name, system, xi[name], evaluations=evaluations, **size)
             for control in controls:
-                ends = system == "CartPole-v0"  # Pendulum's episodes never end but by time; AQL has no search
-                if ends if "zero" in control else name != "AQL":
-                    jobs += make_jobs(name, system, xi[name], evaluations=evaluations, control=control, **size)
+                given = {"control": control}
+                if control == ABSOLUTE:
+                    given = {"control": "last kept", "rules": SWITCHES["normalisation"]}
+                if ONLY.get(control, system) == system and (name != "AQL" or control == ZERO):  # it has no search
+                    jobs += make_jobs(name, system, xi[name], evaluations=evaluations, **given, **size)
         for N in rollouts:
             jobs += make_jobs("SPAQL", system, xi["SPAQL"], evaluations=N, **size)
             jobs += make_jobs("SPAQL", system, xi["SPAQL"], evaluations=N, control="last kept", **size)
