@@ -2,7 +2,6 @@
 
 import copy
 import os
-import threading
 from typing import Any, ClassVar, Self
 
 import gymnasium as gym
@@ -11,7 +10,7 @@ import numpy as np
 from spaql import files
 from spaql.advice import BLIND
 from spaql.checks import Seed, check_number, check_seed
-from spaql.interrupts import deferred_interrupts
+from spaql.interrupts import alone, deferred_interrupts
 from spaql.learning import Learning, copy_of
 from spaql.loop import act
 from spaql.parameters import RANGES, Shared, check_reference, make_learner, no_parameter
@@ -152,7 +151,7 @@ class Agent(Learning):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the agent to one .npz file, without pickle; it replaces an older one only when complete."""
-        with deferred_interrupts(), self._alone():  # in a callback, or where nothing learns
+        with deferred_interrupts(), alone(self):  # in a callback, or where nothing learns
             header = {
                 "algorithm": type(self).__name__,
                 "env_id": self.env_id,
@@ -182,14 +181,13 @@ class Agent(Learning):
         return agent
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and copy keep: all but the lock.  While it learns it is refused."""
+        """Return what pickle and copy keep.  While it learns it is refused."""
         if self._backup is not None:
             raise RuntimeError("the agent is learning: copy it when that has ended, or save it in a callback")
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        return dict(vars(self))
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept
-        self._lock = threading.RLock()
         self._set_state(self._state())  # copies: joblib hands arrays over as files that only can be read
 
     def __copy__(self) -> Self:

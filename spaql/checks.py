@@ -24,12 +24,12 @@ def check_name(what: str, name: Any) -> str:
     return name
 
 
-def load(package: str, extra: str) -> Any:
-    """Return a package that not every use needs, or say which extra brings it."""
+def load(package: str) -> Any:
+    """Return a package that not every use needs, or say how to get it."""
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"this needs {error.name}: pip install 'spaql[{extra}]'", name=error.name) from None
+        raise ModuleNotFoundError(f"this needs {error.name}: pip install {error.name}", name=error.name) from None
 
 
 Seed = int | np.random.SeedSequence | None

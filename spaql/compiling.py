@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
+import inspect
 import logging
 import os
 import sys
@@ -19,11 +20,11 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload, register_jitable
 
-from spaql.interrupts import immediate_interrupts
+from spaql.interrupts import deferred_interrupts
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +84,19 @@ def machine_code(function: Callable, constants: type, modules: tuple[str, ...]) 
     return compile_when_called(function, folder, subject)
 
 
+class BetweenPasses(event.Listener):
+    """Lets Ctrl-C through between two passes of the compiler, which takes long: inside one it would do harm."""
+
+    def __init__(self, check: Callable[[], None]):
+        self.check = check
+
+    def on_start(self, event: Any) -> None:
+        self.check()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
 def compile_when_called(function: Callable, folder: Path | None, subject: str = "") -> Callable:
     """Return a function that is compiled when it is called, and kept in a folder; log it if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
@@ -91,7 +105,7 @@ def compile_when_called(function: Callable, folder: Path | None, subject: str = 
     def compile_aloud(*arguments: Any) -> Any:
         if subject:
             log.warning("compiling %s: some ten seconds, once", subject)
-        with immediate_interrupts():
+        with deferred_interrupts() as check, event.install_listener("numba:run_pass", BetweenPasses(check)):
             return compile_now(*arguments)
 
     compiled._compiler.compile = compile_aloud
@@ -148,11 +162,13 @@ def reachable_sources(*names: str) -> bytes:
         path = getattr(module, "__file__", None) or ""
         if path in found or not path.endswith(".py"):
             continue
-        skipped = [PACKAGE] if module.__name__.partition(".")[0] in own else [PACKAGE, *FOREIGN]
-        if any(Path(path).is_relative_to(place) for place in skipped):
+        if Path(path).is_relative_to(PACKAGE):
+            continue
+        if module.__name__.partition(".")[0] not in own and any(Path(path).is_relative_to(one) for one in FOREIGN):
+            found[path] = b"%d" % Path(path).stat().st_mtime_ns  # of what is installed
             continue
         source = Path(path).read_bytes()
-        numbers = {name: numbers_of(value) for name, value in vars(module).items()}
+        numbers = {name: numbers_of(value) for name, value in vars(module).items() if not name.startswith("__")}
         found[path] = source + repr({name: one for name, one in numbers.items() if one}).encode()
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Import):
@@ -165,6 +181,11 @@ def reachable_sources(*names: str) -> bytes:
 
 def numbers_of(value: Any) -> bytes:
     """Return the numbers that machine code would take as they are from a module's name: it has none from others."""
+    if isinstance(value, str):
+        return repr(value).encode()
+    if inspect.isfunction(value):
+        held = inspect.getclosurevars(value).nonlocals.values()
+        return b"".join(numbers_of(one) for one in held if not inspect.isfunction(one))
     if isinstance(value, (int, float, tuple, np.generic, np.ndarray)):
         with contextlib.suppress(ValueError):  # as of a tuple that is no array
             return b"" if (array := np.asarray(value)).dtype == object else array.tobytes()

@@ -11,6 +11,7 @@ import numpy as np
 from spaql import files
 from spaql.agent import Agent
 from spaql.checks import check_integer, check_number, load
+from spaql.policies.interval import worst_mean
 
 SAME_RUN = operator.attrgetter("parameters", "rules", "env_seed", "seed.entropy", "seed.spawn_key")
 
@@ -63,8 +64,7 @@ def keep_best(
     best: list[float] = []
 
     def score(agent: Agent) -> float:
-        returns = np.sort(agent.evaluate(episodes, seed))
-        return float(returns[: max(1, round(worst * episodes))].mean())
+        return worst_mean(agent.evaluate(episodes, seed), worst)
 
     def before(agent: Agent) -> None:
         """Refuse another run's file before hours of training."""
@@ -91,7 +91,7 @@ def plot_learning(*agents: Agent, window: int = 10) -> Any:
 
     A point is a row of `history.rewards`; where that is a single training episode, the mean of the last `window`.
     """
-    pyplot, pandas = load("matplotlib.pyplot", "paper"), load("pandas", "many")
+    pyplot, pandas = load("matplotlib.pyplot"), load("pandas")
     figure, axes = pyplot.subplots(layout="constrained")
     pyplot.close(figure)  # a notebook shows what is returned, and would show an open figure once more
     for agent in agents:

@@ -1,9 +1,10 @@
-"""Ctrl-C while machine code runs: held back, then raised where nothing is lost."""
+"""Ctrl-C and other threads: the first is held back and raised where nothing is lost, the others are refused."""
 
 import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 
 class Deferred:
@@ -17,6 +18,7 @@ class Deferred:
     def check(self) -> None:
         """Raise it if it has come."""
         if self.come:
+            self.come = False
             raise KeyboardInterrupt
 
 
@@ -24,12 +26,13 @@ class Deferred:
 def deferred_interrupts() -> Iterator[Callable[[], None]]:
     """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case."""
     # Compiled code that hands its results to Python does not survive an exception then, nor does a lock just taken.
-    deferred = Deferred()
+    before = signal.getsignal(signal.SIGINT)
+    deferred = before if isinstance(before, Deferred) else Deferred()  # it may be held back already
     # Only the main thread is ever interrupted, and only if nobody has switched that off.
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield deferred.check
         return
-    before = signal.signal(signal.SIGINT, deferred)
+    signal.signal(signal.SIGINT, deferred)
     try:
         yield deferred.check
     finally:
@@ -37,16 +40,19 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
     deferred.check()
 
 
+users: dict[int, tuple[int, object]] = {}  # of agents and environments, by their ids: the thread, and a mark of its own
+
+
 @contextlib.contextmanager
-def immediate_interrupts() -> Iterator[None]:
-    """Let Ctrl-C through although it is held back: making machine code takes long, and loses nothing."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not isinstance(before, Deferred):
-        yield
-        return
-    before.check()  # one that has come already
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def alone(thing: Any) -> Iterator[None]:
+    """Be the only thread that uses an agent or an environment, or refuse."""
+    mine = threading.get_ident(), object()
+    owner = users.setdefault(id(thing), mine)
+    if owner[0] != mine[0]:
+        raise RuntimeError(f"another thread uses {thing!r}: until it has done so, other threads may only predict; "
+                           "give each thread an agent and an environment of its own")  # fmt: skip
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if owner is mine:
+            del users[id(thing)]

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
@@ -12,9 +12,9 @@ import numpy as np
 from tqdm import tqdm
 
 from spaql.advice import BLIND, Advice
-from spaql.checks import Seed, check_integer, check_number, check_seed
+from spaql.checks import Seed, check_integer, check_seed
 from spaql.files import check_array
-from spaql.interrupts import deferred_interrupts
+from spaql.interrupts import alone, deferred_interrupts
 from spaql.loop import Run, advance, rollouts
 from spaql.partition import ARMS, Partition
 from spaql.partition import copy as copy_partition
@@ -29,7 +29,7 @@ FIRST_CHUNK = 20_000  # steps of the first piece, before the pace is known
 SLICE = 10**6  # steps of a compiled evaluation between two such checks
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
-BUSY = "this agent is learning: until that ends its callbacks cannot train it, and other threads may only predict"
+BUSY = "this agent is learning: until that ends its callbacks cannot train it"
 
 CUT_OFF = "episodes come to %s steps, the paper's horizon, as nothing else ends them.  Give horizon=, or a TimeLimit"
 
@@ -79,8 +79,7 @@ class Learning:
         self.env_seed = check_integer("env_seed", env_seed, at_least=0, at_most=None)
         self._advice = Advice(BLIND) if self.algorithm == RANDOM else Advice()  # which does not look
         self._world = self._make_world(self.env_seed)
-        self._lock = threading.RLock()  # of the thread that learns
-        self._thread = 0  # which that is
+        self._thread = 0  # the one that learns
         self._backup: State | None = None  # while learning: what to fall back on, after a full iteration
         self._fresh: tuple[int, int, float] | None = None  # iterations, episodes and mean of the last evaluation
         self._by_samples, self._goal = False, 0  # after which sample, or iteration, learning ends
@@ -121,7 +120,6 @@ class Learning:
         *,
         samples: int | None = None,
         callback: Callable | Sequence[Callable] | None = None,
-        stop_at: float | None = None,
     ) -> Self:
         """Train for some iterations: an episode to learn from, then rollouts to evaluate what was learned.
 
@@ -137,8 +135,6 @@ class Learning:
         callback
             One function, or several, of the agent, called after every iteration; learning stops if one returns False.
             In it the agent can be read, evaluated and saved (`spaql.hooks` has ready ones).
-        stop_at
-            Stop as soon as `history.rewards` reaches this.
         evaluations
             The paper's algorithms: N, the rollouts after each training episode, 20 if not given.  SPAQL and SPAQL-TS
             keep the agent with the best mean of N so far, which is luck if N is small: the standard deviation of a
@@ -148,6 +144,27 @@ class Learning:
             TileQ and SPAQL-R only: how many environment steps to learn from, instead of `iterations`.  The last episode
             is cut off there, so that learning from 3,000 samples twice is not learning from 6,000 at once.
         """
+        number, N, callbacks = self._checked(iterations, evaluations, samples, callback)
+        for before in (each.before for each in callbacks if hasattr(each, "before")):
+            before(self)  # as `keep_best` checks its file before hours of training
+
+        with deferred_interrupts() as check_interrupts, alone(self), self._in_its_environment():
+            if self._backup is not None:  # a callback asks
+                raise RuntimeError(BUSY)
+            self._thread, self._by_samples = threading.get_ident(), samples is not None
+            self._goal = number + (self.num_timesteps if self._by_samples else self._done)
+            self._world.between_steps = check_interrupts
+            try:
+                with progress(number, type(self).__name__, shown=progress_bar) as bar:
+                    self._learn(number, N, callbacks, check_interrupts, bar)
+            finally:
+                self._history = self._history[: self._done]
+                self._world.between_steps = None
+                self._backup, self._thread = None, 0
+        return self
+
+    def _checked(self, iterations: Any, evaluations: Any, samples: Any, callback: Any) -> tuple[int, int, list]:
+        """Return how many iterations or samples, how many rollouts, and the callbacks, or say what is wrong."""
         if samples is not None and not self._replays:
             raise ValueError(f"{type(self).__name__} learns by iterations, each an episode and its rollouts: "
                              "give iterations=, not samples")  # fmt: skip
@@ -163,26 +180,7 @@ class Learning:
         callbacks = list(callback) if isinstance(callback, Sequence) else [] if callback is None else [callback]
         if not all(map(callable, callbacks)):
             raise TypeError(f"callback must be a function of the agent, or several in a list, not {callback!r}")
-        if stop_at is not None:
-            enough = check_number("stop_at", stop_at)
-            callbacks.append(lambda agent: agent.history.rewards[-1] < enough)
-        for before in (each.before for each in callbacks if hasattr(each, "before")):
-            before(self)  # as `keep_best` checks its file before hours of training
-
-        with deferred_interrupts() as check_interrupts, self._alone():
-            if self._backup is not None:  # a callback asks
-                raise RuntimeError(BUSY)
-            self._thread, self._by_samples = threading.get_ident(), samples is not None
-            self._goal = number + (self.num_timesteps if self._by_samples else self._done)
-            self._world.between_steps = check_interrupts
-            try:
-                with progress(number, type(self).__name__, shown=progress_bar) as bar:
-                    self._learn(number, N, callbacks, check_interrupts, bar)
-            finally:
-                self._history = self._history[: self._done]
-                self._world.between_steps = None
-                self._backup, self._thread = None, 0
-        return self
+        return number, N, callbacks
 
     def _learn(self, number: int, N: int, callbacks: list[Callable], check_interrupts: Callable, bar: tqdm) -> None:
         """Train for at most so many iterations or samples, with a look at the keyboard now and then."""
@@ -292,8 +290,6 @@ class Learning:
         >>> np.quantile(returns, [0.01, 0.05, 0.5])
         >>> returns.min(), starts[returns.argmin()]  # the worst episode, and where it began
         """
-        if not self.compiled and self._thread not in (0, threading.get_ident()):
-            raise RuntimeError(BUSY)  # it would play in the environment that learning plays in
         episodes = check_integer("episodes", episodes)
         streams = check_seed(seed).spawn(2)
         rng, env_seed = np.random.default_rng(streams[0]), int(streams[1].generate_state(1)[0])
@@ -303,7 +299,7 @@ class Learning:
         if starts and not self.compiled:
             world.begun = begun
         piece = max(1, SLICE // self._learner.limit) if self.compiled else episodes
-        with deferred_interrupts() as check_interrupts:
+        with deferred_interrupts() as check_interrupts, self._in_its_environment():
             world.between_steps = check_interrupts
             for part in (slice(first, first + piece) for first in range(0, episodes, piece)):
                 places, found = world.starts(len(rewards[part])), (rewards[part], steps[part])
@@ -326,15 +322,9 @@ class Learning:
         """Whether the agent kept is the best so far, not the last."""
         return self.algorithm in (SPAQL, SPAQL_TS)
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Be the only thread that learns or saves, or refuse."""
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError(BUSY)
-        try:
-            yield
-        finally:
-            self._lock.release()
+    def _in_its_environment(self) -> contextlib.AbstractContextManager:
+        """Be the only thread that plays there, unless it is compiled: then each has its own."""
+        return contextlib.nullcontext() if self.compiled else alone(self.env.unwrapped)
 
     def _kept(self) -> Any:
         """The partition that is kept, which nothing changes while it is read."""

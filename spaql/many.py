@@ -1,14 +1,15 @@
 """Many agents at a time: the same problem, other seeds, and other parameters."""
 
+import inspect
 import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 
 from spaql.checks import check_integer, check_seed, load
+from spaql.policies.interval import worst_mean
 from spaql.progress import progress
 
 LISTS = ("angles", "bounds", "callback", "reference", "slopes")  # parameters that are lists themselves
@@ -62,7 +63,7 @@ def train_many(
     >>> frame.groupby("discount")[["mean", "worst 5 %", "worst"]].mean()
     >>> best = frame.loc[frame["mean"].idxmax(), "agent"]
     """
-    joblib, pandas = load("joblib", "many"), load("pandas", "many")
+    joblib, pandas = load("joblib"), load("pandas")
     if isinstance(env, gym.Env):
         raise TypeError("every agent needs an environment of its own: give an id, or a function that makes one")
     if not isinstance(learn, Mapping):
@@ -79,6 +80,9 @@ def train_many(
 
     for one in combinations(parameters):  # wrong ones are refused before any is trained
         first = agent(env() if callable(env) else env, seed=seed, **parameters | one)
+    for how in combinations(learn):
+        asked = inspect.signature(first.learn).bind(**{**learn, **how}).arguments
+        first._checked(*(asked.get(name) for name in ("iterations", "evaluations", "samples", "callback")))
     # Processes do not know what this one has registered.
     spec = gym.registry.get(env.rpartition(":")[2]) if isinstance(env, str) and not first.compiled else None
     rows: list[dict[str, Any]] = []
@@ -112,9 +116,9 @@ def train_one(agent, env, spec, seed, parameters, learn, episodes, fresh, file):
     if spec is not None:
         gym.registry[spec.id] = spec
     made = agent(env() if callable(env) else env, seed=seed, **parameters).learn(**learn)
-    returns = np.sort(made.evaluate(episodes, fresh))
-    found = {"mean": returns.mean(), "worst 5 %": returns[: max(1, round(0.05 * episodes))].mean()}
-    found |= {"worst": returns[0], "all samples": int((made.history.steps + made.history.evaluation_steps).sum())}
+    returns = made.evaluate(episodes, fresh)
+    found = {"mean": returns.mean(), "worst 5 %": worst_mean(returns), "worst": returns.min()}
+    found["all samples"] = int((made.history.steps + made.history.evaluation_steps).sum())
     if file is None:
         return found | {"agent": made}
     made.save(file)

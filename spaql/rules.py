@@ -33,7 +33,6 @@ class Rules(NamedTuple):
     Examples
     --------
     >>> Rules(ties="last")  # the text, but of equal balls the last wins
-    >>> RULES["released"]._replace(reset="splits")  # the program, but the text's reset rule
     """
 
     first_observation: Literal["mapped", "raw"] = "mapped"

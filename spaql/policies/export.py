@@ -6,6 +6,7 @@ because no question of the tree lies beyond it.  NaN is for the caller to catch.
 
 import datetime
 import importlib.metadata
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -44,8 +45,8 @@ def walk(tree: Tree, node: int = 0, depth: int = 0) -> Iterator[tuple[str, int, 
 
 
 def fixed(number: float, reach: float) -> str:
-    """Return a number with two decimals, more if its range is below a hundredth; no minus before zero."""
-    decimals = 2 + math.ceil(-math.log10(reach)) if reach < 0.01 else 2
+    """Return a number with two decimals, more if its range is below one; no minus before zero."""
+    decimals = 2 + math.ceil(-math.log10(min(reach, 1.0)))
     text = f"{number:.{decimals}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
@@ -209,6 +210,11 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     return "\n".join(lines) + "\n"
 
 
+STRUCTURED_WORDS = """ACTION AND ARRAY AT BOOL BY BYTE CASE CONSTANT DATE DINT DO DT DWORD ELSE ELSIF EXIT FALSE FOR
+FUNCTION IF INT LINT LREAL LWORD MOD NOT OF OR PROGRAM REAL REPEAT RETURN SINT STRING STRUCT TASK THEN TIME TO TOD TRUE
+TYPE UDINT UINT ULINT UNTIL USINT VAR WHILE WITH WORD WSTRING XOR"""
+
+
 def export_structured_text(tree: Tree, name: str = "policy", about: str = "") -> str:
     """Return the policy in IEC 61131-3 Structured Text, for a programmable logic controller.
 
@@ -224,6 +230,9 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
         "VAR_OUTPUT": outputs if several else (),
         "VAR": [angle for angle, _, _ in angles_of(tree)],
     }
+    for used in itertools.chain((name,), *declared.values()):
+        if used.upper() in STRUCTURED_WORDS.split():
+            raise ValueError(f"{used!r} is a word of Structured Text: give what it names another name")
     lines = ["(* " + "\n   ".join(header(tree, about)).replace("*)", "* )"), "*)", f"{kind} {name}{returned}"]
     for section, variables in declared.items():
         if variables:

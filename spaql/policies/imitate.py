@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 from spaql.checks import Seed, check_integer, check_seed
-from spaql.policies.interval import Interval, paper_interval
+from spaql.policies.interval import Interval, paper_interval, worst_mean
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, Variables, turned, variables_of
 from spaql.spaces import pairs_of
@@ -29,11 +29,13 @@ class Imitation(NamedTuple):
     teacher: Interval  # mean return of the policy
     agreement: float  # in which share of the states it comes to the tree does what the policy would do
     samples: int  # environment steps that were taken to make the tree, without these episodes
-    worst: tuple[float, float]  # the lowest returns of the tree and of the policy
+    worst_5: tuple[float, float]  # the means of the worst twentieth of the returns of the tree and of the policy
+    worst: tuple[float, float]  # the lowest ones
 
     def __str__(self) -> str:
-        ours, theirs = (f"{mean}, at worst {worst:.2f}" for mean, worst in zip(self[:2], self.worst, strict=True))
-        return f"earns {ours}, where the policy earns {theirs}; agrees with it in {self.agreement:.1%}"
+        ours, theirs = (f"{mean}, worst 5 % {five:.2f}, worst {one:.2f}"
+                        for mean, five, one in zip(self[:2], self.worst_5, self.worst, strict=True))  # fmt: skip
+        return f"earns {ours}; the policy earns {theirs}; they agree in {self.agreement:.1%}"
 
 
 def imitate(
@@ -78,8 +80,8 @@ def imitate(
     nodes = tree.apply(played.seen)
     same = np.all(np.isclose(tree.action[nodes], standard_actions(policy, tree.variables, played.seen)), axis=1)
     ours, theirs = played.rewards, teacher.rewards
-    worst = float(ours.min()), float(theirs.min())
-    report = Imitation(paper_interval(ours), paper_interval(theirs), float(same.mean()), samples, worst)
+    worst = (worst_mean(ours), worst_mean(theirs)), (float(ours.min()), float(theirs.min()))
+    report = Imitation(paper_interval(ours), paper_interval(theirs), float(same.mean()), samples, *worst)
     return tree._replace(visits=np.bincount(nodes, minlength=len(tree.feature)), report=report)
 
 

@@ -25,6 +25,12 @@ def numbers(values: ArrayLike, at_least: int = 1) -> np.ndarray:
     return array
 
 
+def worst_mean(values: ArrayLike, share: float = 0.05) -> float:
+    """Return the mean of the worst share of the values, at least of one."""
+    values = np.sort(numbers(values))
+    return float(values[: max(1, round(share * len(values)))].mean())
+
+
 def paper_interval(values: ArrayLike) -> Interval:
     """Return the mean with the paper's interval, 1.96 population standard deviations over √n to either side."""
     values = numbers(values)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from spaql.checks import Seed, check_integer, check_number, check_seed, load
 from spaql.compiling import python_or_jit
-from spaql.policies.interval import paper_interval
+from spaql.interrupts import alone
+from spaql.policies.interval import paper_interval, worst_mean
 from spaql.policies.tree import Tree, descend
 from spaql.spaces import Space, turn
 from spaql.systems import begin, compiled_world, make_env, move, observe
@@ -64,12 +65,15 @@ def run_policy(policy, env, starts, rng, horizon=None, *, noise=0.0, record=Fals
     count = len(starts)
     out = Episodes(np.zeros(count), np.zeros(count, np.int64), np.empty((count if record else 0, limit, noise.size)))
     if world is None:
-        stream = getattr(env.unwrapped, "_np_random", None)
-        try:
-            play_interpreted(policy, env, starts, noise, rng, limit, out)
-        finally:
-            env.unwrapped._np_random = stream  # of an agent that learns in it
+        with alone(env.unwrapped):
+            stream = getattr(env.unwrapped, "_np_random", None)
+            try:
+                play_interpreted(policy, env, starts, noise, rng, limit, out)
+            finally:
+                env.unwrapped._np_random = stream  # of an agent that learns in it
     elif isinstance(policy, Tree):
+        if (space.actions, len(space.action_half)) != ((known := space_of(env)).actions, len(known.action_half)):
+            raise ValueError(f"the tree was made for {policy.variables.system}, whose actions are others")
         arrays = tuple(map(np.ascontiguousarray, policy[:5]))  # of one type, whoever made the tree: compiled once
         world.call(play, starts, arrays, noise, rng, limit, *out)
     else:
@@ -207,7 +211,7 @@ def robustness(
     >>> heavy.unwrapped.masspole = 0.3
     >>> robustness({"small": small, "full": policy}, "CartPole-v0", {"three times the mass": heavy}, noises=[0.1])
     """
-    pd = load("pandas", "many")
+    pd = load("pandas")
     if not isinstance(policies, Mapping):
         raise TypeError('policies must have names, as {"tree": tree}')
     usual, episodes = make_env(env), check_integer("episodes", episodes, at_least=2)
@@ -223,7 +227,7 @@ def robustness(
         for change, system, noise in cases:
             starts = first_states(system, space_of(system), np.random.default_rng(first), episodes)
             rng = np.random.default_rng(noisy)
-            rewards = np.sort(run_policy(policy, system, starts, rng, horizon, noise=noise).rewards)
-            worst = rewards[: -(-episodes // 20)].mean()
-            rows.append((name, change, noise, *map(float, paper_interval(rewards)), worst, rewards[0]))
+            rewards = run_policy(policy, system, starts, rng, horizon, noise=noise).rewards
+            worst = worst_mean(rewards), rewards.min()
+            rows.append((name, change, noise, *map(float, paper_interval(rewards)), *worst))
     return pd.DataFrame(rows, columns=["policy", "change", "noise", "mean", "low", "high", "worst 5 %", "worst"])

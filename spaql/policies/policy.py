@@ -118,7 +118,7 @@ class Policy(Greedy):
             and n(B), which includes the visits it inherited; of joined cells q is the mean, visits the sum over their
             balls, and `cells` their number.  Nothing supports a row of 0 visits.
         """
-        pd = load("pandas", "paper")
+        pd = load("pandas")
         intervals = np.concatenate((self._low, self._high), axis=1)[self._best]
         branches, best, at, visits = self._leaves([interval.tobytes() for interval in intervals])
         low, high = self._unmap(boxes(branches, len(self._space.centre)))

@@ -17,7 +17,7 @@ import numpy as np
 from spaql.checks import Seed, check_integer, check_number, check_seed
 from spaql.interrupts import deferred_interrupts
 from spaql.policies.imitate import imitations, merged, setting_of, without
-from spaql.policies.interval import Interval, paper_interval
+from spaql.policies.interval import Interval, paper_interval, worst_mean
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, counted, turned
 from spaql.progress import progress
@@ -36,12 +36,14 @@ class Size(NamedTuple):
     mean: float
     low: float
     high: float
+    worst_5: float  # the mean of the worst twentieth
     worst: float
     tree: Any
 
     def __repr__(self) -> str:
         size = "the policy" if self.leaves is None else counted(self.leaves)
-        return f"{size}: {Interval(self.mean, self.low, self.high)}, worst {self.worst:.2f}"
+        mean = Interval(self.mean, self.low, self.high)
+        return f"{size}: {mean}, worst 5 % {self.worst_5:.2f}, worst {self.worst:.2f}"
 
 
 class Simplified(NamedTuple):
@@ -136,8 +138,8 @@ def simplify(
 
     def sized(candidate: Any, starts: np.ndarray) -> Size:
         rewards = run_policy(candidate, env, starts[:count], streams[3], horizon).rewards
-        mean, low, high, worst = map(float, (*paper_interval(rewards), rewards.min()))
-        return Size(candidate.leaves if isinstance(candidate, Tree) else None, mean, low, high, worst, candidate)
+        leaves = candidate.leaves if isinstance(candidate, Tree) else None
+        return Size(leaves, *paper_interval(rewards), worst_mean(rewards), float(rewards.min()), candidate)
 
     curve = [sized(merged(tree), choosing) for _, _, tree in search.curve()] + [sized(full, choosing)]
     target = curve[-1].mean if target is None else float(target)
@@ -200,8 +202,11 @@ class Search:
         self.improve(*first, proposals)
 
     def improve(self, best: float, tree: Tree, proposals: int) -> tuple[float, Tree]:
-        """Change one node at a time, and keep each change that raises the return."""
+        """Change one node at a time, and keep each change that raises the return; each size has its share of time."""
+        now = time.monotonic()  # half of what is left is for the evaluation of what is found
         for _ in range(proposals):
+            if time.monotonic() - now > (self.end - now) / 2 / tree.leaves:
+                break
             proposal = self.change(tree)
             if (score := self.score(proposal)) > best:
                 best, tree = score, proposal

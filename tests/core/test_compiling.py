@@ -8,7 +8,7 @@ import pytest
 from numba.extending import overload
 
 from spaql import compiling
-from spaql.interrupts import deferred_interrupts, immediate_interrupts
+from spaql.interrupts import deferred_interrupts
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="this system has no owners of files")
@@ -63,8 +63,20 @@ def test_an_edit_in_what_a_users_module_imports_is_noticed(tmp_path, monkeypatch
         assert compiling.reachable_sources("basin") != before
         (tmp_path / name).write_text(files[name], encoding="utf-8")
     assert compiling.reachable_sources("basin") == before
+    monkeypatch.setattr(compiling, "FOREIGN", [*compiling.FOREIGN, tmp_path / "kit"])  # as if it were installed
+    before = compiling.reachable_sources("basin")
+    os.utime(tmp_path / "kit" / "pumps.py", ns=(1, 1))  # and again
+    assert compiling.reachable_sources("basin") != before
     for name in ("basin", "kit", "kit.pumps", "kit.gains"):
         del sys.modules[name]
+
+
+def test_values_that_machine_code_takes_are_part_of_its_key():
+    def heat_of(gain):
+        return lambda x: gain * x
+
+    assert compiling.numbers_of(heat_of(0.1)) != compiling.numbers_of(heat_of(0.2))
+    assert compiling.numbers_of("slow") != compiling.numbers_of("fast")
 
 
 def interrupt():
@@ -106,8 +118,7 @@ def test_ctrl_c_that_has_come_is_raised_before_machine_code_is_made():
     def work():
         with deferred_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
-            with immediate_interrupts():
-                pytest.fail("compiles")
+            compiling.cached_jit(lambda: pytest.fail("is compiled"))()
 
     with pytest.raises(KeyboardInterrupt):
         work()

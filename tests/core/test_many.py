@@ -80,6 +80,10 @@ def test_what_cannot_be_trained_is_said_before_training():
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, learning_rate=[0.1, 0.2])
     with pytest.raises(ValueError, match="discount must be"):
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, discount=[0.9, 1.1])
+    with pytest.raises(ValueError, match="samples must be"):  # before the others are trained
+        train_many(TileQ, "Pendulum-v1", learn={"samples": [10**8, -1]})
+    with pytest.raises(TypeError, match="sample"):
+        train_many(TileQ, "Pendulum-v1", learn={"sample": 50})
     with pytest.raises(ValueError, match="callback"):
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10, "callback": print})
 

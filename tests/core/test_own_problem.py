@@ -129,14 +129,6 @@ def test_a_callback_sees_every_iteration_may_evaluate_and_stop_and_changes_no_nu
     assert np.array_equal(agent.learn(18, 3).history, whole)
 
 
-def test_learning_stops_at_a_reward():
-    whole = SPAQL("CartPole-v0", xi=20, seed=0).learn(100, 5).history
-    goal = whole.rewards[60]
-    agent = SPAQL("CartPole-v0", xi=20, seed=0).learn(100, 5, stop_at=goal)
-    first = int(np.argmax(whole.rewards >= goal))
-    assert np.array_equal(agent.history, whole[: first + 1])
-
-
 @pytest.mark.parametrize("hook", [checkpoint, keep_best])
 def test_a_missing_folder_is_said_before_training(hook, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):

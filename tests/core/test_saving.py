@@ -1,6 +1,7 @@
 """Saved agents: across processes, damaged, rewritten by others; and agents copied, pickled and shared by threads."""
 
 import copy
+import functools
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLTS, Random, files
+from spaql.policies import evaluate as evaluate_policy
 
 CASES = {
     "AQL": (AQL, "CartPole-v0", {"xi": 4}),
@@ -149,13 +151,16 @@ def test_a_copy_is_independent_and_goes_on_to_the_same_bits(case, make):
     assert np.array_equal(agent.learn(5, 2).history, history)
 
 
-def test_an_evaluation_beside_learning_in_the_same_environment_is_refused():
+def test_what_plays_beside_learning_in_the_same_environment_is_refused():
     agent, refused = trained("interpreted", 1), []
+    other = type(agent)(agent.env, seed=1, **agent.parameters)
+    plays = agent.evaluate, functools.partial(evaluate_policy, agent.policy, agent.env), other.learn
 
     def evaluate():
-        with pytest.raises(RuntimeError, match="is learning") as error:
-            agent.evaluate(5, seed=0)
-        refused.append(error)
+        for play in plays:
+            with pytest.raises(RuntimeError, match="another thread") as error:
+                play(5)
+            refused.append(error)
 
     def callback(agent):
         agent.evaluate(5, seed=0)  # a callback may: learning waits for it
@@ -164,7 +169,8 @@ def test_an_evaluation_beside_learning_in_the_same_environment_is_refused():
         worker.join()
 
     agent.learn(2, 1, callback=callback)
-    assert len(refused) == 2
+    assert len(refused) == 6
+    other.learn(1, 1)
 
 
 def test_a_second_learn_on_the_same_agent_is_refused():

@@ -59,10 +59,9 @@ def in_roles(text: str) -> str:
 
 
 def chapter(text: str, name: str) -> str:
-    """Return a notebook, as it is stored, as a chapter of the book.
+    """Return a stored notebook as a chapter: its Markdown has the book's roles, and its code is folded away.
 
-    Its Markdown has the book's roles, that of outputs too.  Its code is folded away, unless a cell's tags say that it
-    is shown or removed, or it only makes a link, and a line at the end links to the notebook.
+    Tags can show a cell's code, or remove it; what only makes a link has none.  The last line links to the notebook.
     """
     notebook = json.loads(text)
     for cell in notebook["cells"]:

@@ -5,8 +5,7 @@ predicts every number that the paper prints of Pendulum (`paper_numbers`).  Twen
 twenty of ours for every root seed are behind the prediction, so that both have sampling errors:
 
 - A number's *standard error* comes from resampling our agents, twenty at a time, as the paper's were drawn if the
-  reading is right; the error of our own number is added.  The paper's intervals do not enter it, since they are numbers
-  of their own and would count twice.
+  reading is right; the error of our own number is added.
 - Half-widths and batches are compared by their logarithms, in which their errors are even and nearly normal.
 - If all agents share their starts, the luck of one sequence of starts is common to them, and no resampling of agents
   shows it.  But one agent with shared starts is like one agent with its own: only together they differ.  So the same
@@ -29,17 +28,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from spaql.paper.claims import measures
 from spaql.paper.claims.load import load_claims
-from spaql.paper.claims.measures import (
-    AGENTS,
-    Groups,
-    MissingError,
-    curves_of,
-    jobs_of,
-    load_groups,
-    stored_groups,
-    values_of,
-)
+from spaql.paper.claims.measures import AGENTS
 from spaql.paper.engine.job import SEED
 from spaql.paper.engine.statistics import bootstrap_weights, crossing, percentile_interval
 from spaql.paper.engine.study import KINDS, READINGS, XI_KINDS, Reading, parameters_of, under_reading
@@ -122,14 +113,14 @@ def experiment(groups, trpo) -> Experiment:
     drawn = np.array([resampled(numbers.loc[i], groups, weights) for i in learned])
     covariance[np.ix_(learned, learned)] = np.cov(drawn) * AGENTS / (AGENTS - 1)  # which resampling lacks
 
-    curves, _ = curves_of(groups[LONG, "Random"])
+    curves, _ = measures.curves_of(groups[LONG, "Random"])
     drawn = np.array([curves.mean(axis=0), log_half(curves.var(axis=0))])  # its mean and its half-interval
     values[random], repeats[random] = drawn.mean(axis=1), drawn.shape[1]
     covariance[np.ix_(random, random)] = np.cov(drawn)
 
     for i in np.flatnonzero(crossings):
-        curves, batches = curves_of(groups[LONG, numbers.algorithm[i]])
-        found = percentile_interval(*crossing(*curves_of(trpo), curves, batches))
+        curves, batches = measures.curves_of(groups[LONG, numbers.algorithm[i]])
+        found = percentile_interval(*crossing(*measures.curves_of(trpo), curves, batches))
         values[i], low, high = np.log(np.minimum(found, batches[-1]))  # the last batch if it does not overtake
         covariance[i, i] = ((high - low) / (2 * 1.96)) ** 2
     return Experiment(values, covariance, repeats)
@@ -140,7 +131,7 @@ def resampled(wanted, groups, weights) -> np.ndarray:
 
     def mean(system, power=1):
         cell = system, wanted.algorithm
-        return weights[cell] @ values_of(groups[cell], wanted.column) ** power
+        return weights[cell] @ measures.values_of(groups[cell], wanted.column) ** power
 
     if wanted.kind == "gain":
         return mean(FIVE) - mean(LONG)
@@ -161,36 +152,34 @@ def jobs_under(reading, root=SEED, studies=("xi", "long")):
     return {
         key: [under_reading(job, reading, root) for job in jobs]
         for study in studies
-        for key, jobs in jobs_of(study).items()
+        for key, jobs in measures.jobs_of(study).items()
         if key[1] in SYSTEMS
     }
 
 
-def reading_groups(name: str, text: Groups) -> Groups:
+def reading_groups(name: str, text: measures.Groups) -> measures.Groups:
     """Return the groups of agents by which claims are judged as if a reading were what was run; `text` has the text's.
 
-    The keys are the text's own, and so are CartPole's and TRPO's groups: a reading is about Pendulum's learners and its
-    Random.  Where agents share their starts, these are agents with starts of their own.  They earn the same on average
-    over sequences of starts; the sequence that the paper's agents shared is unknown, and using one of ours would bias
-    the verdicts (`luck_of`).
+    Where agents share their starts, these are agents with starts of their own.  They earn the same on average over
+    sequences of starts; the one that the paper's agents shared is unknown, and one of ours would bias the verdicts.
     """
     others = {key: group for key, group in text.items() if key[1] not in SYSTEMS or key[0] == "trpo"}
-    return others | stored_groups(jobs_under(dataclasses.replace(EVERY[name], starts="independent")))
+    return others | measures.stored_groups(jobs_under(dataclasses.replace(EVERY[name], starts="independent")))
 
 
 def long_groups(name, root):
     """Return the groups of a reading that the paper has numbers of, by system and algorithm."""
     jobs = {key: group for key, group in jobs_under(EVERY[name], root, ["long"]).items() if key[1:3] in CELLS}
-    groups = stored_groups(jobs)
+    groups = measures.stored_groups(jobs)
     if len(groups) < len(jobs):
-        raise MissingError(f"results missing: not all agents of reading {name!r} are stored")
+        raise measures.MissingError(f"results missing: not all agents of reading {name!r} are stored")
     return {key[1:3]: group for key, group in groups.items()}
 
 
 @functools.cache
 def experiments() -> dict[str, list[Experiment]]:
     """Return what each reading's stored agents say, one experiment per root seed: several where starts are shared."""
-    trpo = load_groups(["trpo"])["trpo", LONG, "TRPO", 0.0]
+    trpo = measures.load_groups(["trpo"])["trpo", LONG, "TRPO", 0.0]
     roots = {name: parameters_of("readings")["roots"] if EVERY[name].starts == "shared" else 1 for name in EVERY}
     return {name: [experiment(long_groups(name, SEED + i), trpo) for i in range(roots[name])] for name in EVERY}
 
@@ -292,10 +281,7 @@ def best_reading() -> str:
 
 
 def luck_of(name: str) -> dict[str, float]:
-    """Return the variance that a sequence of shared starts gives to the means the paper prints, by the ids of claims.
-
-    It is empty for a reading without shared starts.
-    """
+    """Return the variance that a sequence of shared starts gives to the paper's means, by the ids of claims."""
     if EVERY[name].starts == "independent":
         return {}
     means = (paper_numbers().kind == "mean").to_numpy()

@@ -10,23 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator
 
 from spaql.paper.claims.load import paper_results
+from spaql.paper.engine import style
 from spaql.paper.engine.algorithms import record_episode, train
 from spaql.paper.engine.job import job_of
 from spaql.paper.engine.store import best
-from spaql.paper.engine.style import (
-    BAND,
-    FONT,
-    STYLES,
-    WIDTH,
-    axis_label,
-    label_column,
-    legend_above,
-    name_panel,
-    new_figure,
-    number,
-    present,
-    thin,
-)
+from spaql.paper.engine.style import number
 from spaql.policies.export import describe_action, describe_question
 from spaql.policies.interval import paper_interval
 from spaql.policies.tree import LEAF, Tree, variables_of
@@ -37,12 +25,12 @@ FAINT = 0.16  # opacity of single agents behind their mean
 
 def curve(axes: Axes, algorithm: str, x, values: np.ndarray, agents: bool = True) -> None:
     """Draw the mean over agents (one row of `values` per agent) with the paper's interval, the agents behind it."""
-    x, style, few, shown = np.asarray(x), STYLES[algorithm], thin(len(x), 60), thin(len(x))
+    x, look, few, shown = np.asarray(x), style.STYLES[algorithm], style.thin(len(x), 60), style.thin(len(x))
     if agents:
-        axes.plot(x[few], values[:, few].T, color=style.colour, alpha=FAINT * min(1, 20 / len(values)), linewidth=0.5)
+        axes.plot(x[few], values[:, few].T, color=look.colour, alpha=FAINT * min(1, 20 / len(values)), linewidth=0.5)
     mean, low, high = np.transpose([paper_interval(values[:, place]) for place in shown])
-    axes.fill_between(x[shown], low, high, color=style.colour, alpha=BAND, linewidth=0)
-    axes.plot(x[shown], mean, color=style.colour, linestyle=style.line, label=algorithm, zorder=3)
+    axes.fill_between(x[shown], low, high, color=look.colour, alpha=style.BAND, linewidth=0)
+    axes.plot(x[shown], mean, color=look.colour, linestyle=look.line, label=algorithm, zorder=3)
 
 
 def draw_paper_ends(axes: Axes, system: str, names, column: str, last: float) -> None:
@@ -50,7 +38,7 @@ def draw_paper_ends(axes: Axes, system: str, names, column: str, last: float) ->
     paper = paper_results().get(system, {})
     for name in names:
         if column in paper.get(name, {}):
-            (value, half), colour = paper[name][column], STYLES[name].colour
+            (value, half), colour = paper[name][column], style.STYLES[name].colour
             x = np.array([0.72, 1.03]) * last
             axes.fill_between(x, value - half, value + half, color=colour, alpha=0.25, linewidth=0, zorder=2)
             axes.plot(x, [value, value], color=colour, linestyle=(0, (3, 2)), linewidth=1.1, zorder=4)
@@ -62,8 +50,8 @@ def draw_paper_ends(axes: Axes, system: str, names, column: str, last: float) ->
 def learning_curves(histories: pd.DataFrame) -> Figure:
     """Show rewards and arms against training iterations (the paper's Figures 2, 4 and 7), with the paper's ends."""
     (system,) = histories.system.unique()
-    names = present(histories)
-    figure, grid = new_figure(2, height=2.1, sharex=True)
+    names = style.present(histories)
+    figure, grid = style.new_figure(2, height=2.1, sharex=True)
     for axes, column, label in zip(grid[:, 0], ("rewards", "arms"), ("cumulative reward", "arms"), strict=True):
         for name in names:
             if (name, column) != ("Random", "arms"):  # which has none
@@ -73,7 +61,7 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
         draw_paper_ends(axes, system, names, column, histories.iteration.max())
         axes.set_ylabel(label)
     grid[1, 0].set(xlabel="training iteration", yscale="log")
-    legend_above(figure, grid[0, 0])
+    style.legend_above(figure, grid[0, 0])
     return figure
 
 
@@ -82,7 +70,7 @@ def learning_curves(histories: pd.DataFrame) -> Figure:
 
 def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.ndarray]]:
     """Return an episode of the best agent of each algorithm, trained again, all from the start that the seed draws."""
-    rows = {name: best(agents[agents.algorithm == name]) for name in present(agents)}
+    rows = {name: best(agents[agents.algorithm == name]) for name in style.present(agents)}
     start = np.random.SeedSequence(seed)
     return {name: record_episode(train(job_of(row))[0], row.system, start) for name, row in rows.items()}
 
@@ -90,24 +78,22 @@ def best_episodes(agents: pd.DataFrame, seed: int) -> dict[str, dict[str, np.nda
 def episodes(played: dict[str, dict[str, np.ndarray]], env_id: str) -> Figure:
     """Show the most telling state variable and the action along episodes, one row per policy (Figures 3, 5 and 8).
 
-    `played` holds an episode by the name of its algorithm, see `algorithms.record_episode`.  Dashed lines are the marks
-    of the variable: where it should be, and where an episode ends.  A discrete action is drawn thin, with its mean over
-    ten steps on top, since many policies switch often.
+    A discrete action is drawn thin, with its mean over ten steps on top, since many policies switch often.
     """
     env = make_env(env_id)
     system = system_of(env)
     place = system.telling[0]
     variable = system.state[place]
-    figure, grid = new_figure(len(played), 2, height=1.3, sharex=True, sharey="col")
+    figure, grid = style.new_figure(len(played), 2, height=1.3, sharex=True, sharey="col")
     for (left, right), (name, episode) in zip(grid, played.items(), strict=True):
-        colour, action = STYLES[name].colour, in_units(env, episode["actions"])
+        colour, action = style.STYLES[name].colour, in_units(env, episode["actions"])
         left.plot(episode["states"][:, place], color=colour, linewidth=1.4)
         if isinstance(env.action_space, gym.spaces.Discrete):
             right.step(range(len(action)), action, color=colour, linewidth=0.5, alpha=0.45, where="post")
             action = pd.Series(action).rolling(10, center=True, min_periods=1).mean()
         right.plot(action, color=colour, linewidth=1.4)
-        name_panel(left, name)
-        name_panel(right, f"return {number(episode['rewards'].sum(), 0)}", "normal")
+        style.name_panel(left, name)
+        style.name_panel(right, f"return {number(episode['rewards'].sum(), 0)}", "normal")
     for axes in grid[:, 0]:
         marks = np.array(variable.marks)
         if variable.period:  # on every turn again
@@ -117,8 +103,8 @@ def episodes(played: dict[str, dict[str, np.ndarray]], env_id: str) -> Figure:
             marks = marks[(low <= marks) & (marks <= high)]
             tick_turns(axes, variable.period)
         axes.hlines(marks, 0, episode_limit(env), color="#666666", linestyle="--", linewidth=0.9, zorder=1)
-    label_column(grid[:, 0], axis_label(variable))
-    label_column(grid[:, 1], axis_label(system.actions[0]))
+    style.label_column(grid[:, 0], style.axis_label(variable))
+    style.label_column(grid[:, 1], style.axis_label(system.actions[0]))
     for axes in grid[-1]:
         axes.set_xlabel("time step t")
     return figure
@@ -146,10 +132,10 @@ def draw_tree(tree: Tree) -> Figure:
     place, system = place_nodes(tree), system_called(tree.variables.system)
     known = (*system.observed, *system.state) if system else ()
     symbols = {variable.name: variable.formula for variable in known}
-    figure = Figure(figsize=(max(WIDTH, 1.75 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves), layout="constrained")
+    figure = Figure(figsize=(max(style.WIDTH, 1.75 * (tree.depth + 1)), 0.4 + 0.42 * tree.leaves), layout="constrained")
     axes = figure.add_subplot()
     axes.set_axis_off()
-    text_style = {"fontsize": FONT, "ha": "center", "va": "center"}
+    text_style = {"fontsize": style.FONT, "ha": "center", "va": "center"}
     for node, (across, down) in enumerate(place):
         leaf = tree.feature[node] == LEAF
         if leaf:

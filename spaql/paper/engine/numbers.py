@@ -48,9 +48,8 @@ def emit(notebook: str, *numbers: dict[str, str]) -> None:
 def cells(template: str, frame: pd.DataFrame, *columns: str, digits: int | None = 0) -> dict[str, str]:
     """Return columns of a frame as numbers, named after what else stands in the row, and `{column}`.
 
-    `cells("{system}.{algorithm}.{column}", frame, "fresh")` names one number per row.  A negative number of digits
-    rounds, as to thousands; None means as many as the system's returns have.  What is infinite is "none", and what is
-    not known has no name.
+    A negative number of digits rounds, as to thousands; None means as many as the system's returns have.  What is
+    infinite is "none", and what is not known has no name.
     """
     found = {}
     for row in frame.to_dict("records"):
@@ -63,11 +62,7 @@ def cells(template: str, frame: pd.DataFrame, *columns: str, digits: int | None 
 
 
 def ends(agents: pd.DataFrame) -> dict[str, str]:
-    """Return how training ended, by system and algorithm.
-
-    The reward as reported, on fresh episodes, and what the first exceeds the second by (`bias`), and the paper's; arms;
-    how many agents solve the task; and how many times as many samples training takes with its rollouts as without.
-    """
+    """Return how training ended, by system and algorithm; `times` as many samples are taken with rollouts."""
     frame = agents.assign(reported=agents.rewards, bias=agents.rewards - agents.fresh)
     frame = frame.assign(solved=solves(frame, "rewards"), solved_fresh=solves(frame, "fresh"))
     groups = frame.groupby(["system", "algorithm"], sort=False)

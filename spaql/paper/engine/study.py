@@ -48,11 +48,7 @@ def declare(name, title, lists=(), **size):
 
 
 def study(name: str, **changed: Any) -> list[Job]:
-    """Return the agents of a study: the published ones, or those with something changed.
-
-    >>> len(study("long", systems=["CartPole-v0"], agents=5))
-    20
-    """
+    """Return the agents of a study: the published ones, or those with something changed."""
     known = parameters_of(name)
     if unknown := changed.keys() - known.keys():
         raise ValueError(f"study {name!r} has no parameter {', '.join(sorted(unknown))}: it has {', '.join(known)}")
@@ -205,11 +201,7 @@ def random_jobs(**size):
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read what the paper ran on Pendulum; the defaults are the text's.
-
-    The authors' released program differs from the text in some of these, and does not settle others: with actions given
-    as plain numbers its pendulum would have got half the torque.
-    """
+    """One way to read what the paper ran on Pendulum (chapter 11); the defaults are the text's."""
 
     torque: int = 2  # the greatest that reaches the pendulum, in Nm
     starts: str = "independent"  # or "shared" by all agents of a group

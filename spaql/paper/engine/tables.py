@@ -153,11 +153,7 @@ def in_bold(text: str, bold: bool) -> str:
 
 
 def results_table(frame: pd.DataFrame, caption: str, name: str) -> Table:
-    """Return the rewards and arms at the end of training beside the paper's (its Tables 4 and 5).
-
-    "Fresh" is what the paper does not report: the policy kept, on episodes that had no part in choosing it.  The best
-    rewards are bold, as in the paper.
-    """
+    """Return the rewards and arms at the end of training beside the paper's (its Tables 4 and 5), the best in bold."""
     rows = []
     for system, here in frame.groupby("system", sort=False):
         groups = {algorithm: here[here.algorithm == algorithm] for algorithm in present(here)}

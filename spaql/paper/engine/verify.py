@@ -36,10 +36,9 @@ def chosen(names: Iterable[str]) -> list[str]:
 def verify(studies: Iterable[str], agents: int | None = None, workers=0, progress_bar=True) -> pd.DataFrame:
     """Compute a sample of the published agents again; return one row for each, with what `verdict` says of it.
 
-    The sample is spread evenly over the groups of agents, by default one of each.  On a machine with the platform key
-    of the stored row every number and curve must be the same.  Elsewhere the last bit of a sine may differ, and with
-    it, sooner or later, everything: then ten agents of the group are computed, whose means must agree (Welch's test,
-    Holm's correction).
+    On a machine with the platform key of the stored row every number and curve must be the same.  Elsewhere the last
+    bit of a sine may differ, and with it, sooner or later, everything: then ten agents of the group are computed, whose
+    means must agree (Welch's test, Holm's correction).
     """
     stored, agents = {}, agents if agents is None else check_integer("agents", agents)
     for name in studies:
