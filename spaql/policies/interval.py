@@ -34,5 +34,5 @@ def worst_mean(values: ArrayLike, share: float = 0.05) -> float:
 def paper_interval(values: ArrayLike) -> Interval:
     """Return the mean with the paper's interval, 1.96 population standard deviations over √n to either side."""
     values = numbers(values)
-    half = 1.96 * values.std() / np.sqrt(values.size)
-    return Interval(values.mean(), values.mean() - half, values.mean() + half)
+    mean, half = float(values.mean()), float(1.96 * values.std() / np.sqrt(values.size))
+    return Interval(mean, mean - half, mean + half)

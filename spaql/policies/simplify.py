@@ -21,6 +21,7 @@ from spaql.policies.interval import Interval, paper_interval, worst_mean
 from spaql.policies.play import first_states, run_policy
 from spaql.policies.tree import LEAF, Tree, counted, turned
 from spaql.progress import progress
+from spaql.spaces import Space
 from spaql.systems import space_of
 
 ROUNDS = 5  # of the imitation
@@ -112,17 +113,20 @@ def simplify(
     proposals = check_integer("proposals", proposals, at_least=0)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     imitated: list[Tree] = []
-    for _ in range(2):  # the first time may compile
-        begun, rng = time.monotonic(), np.random.default_rng(0)
-        run_policy(policy, env, first_states(env, space_of(env), rng, 2), rng, horizon)
-    each = (time.monotonic() - begun) / 2
+    begun, count = time.monotonic(), 2
+    for _ in range(3):  # the first time may compile; and many at a time take less each
+        begun, each = time.monotonic(), seconds_each(policy, env, space_of(env), count, horizon)
+        count = int(np.clip(0.1 / each, 2, 100))
     if seconds < (least := 2 * SIZES * FEWEST * each):
         raise ValueError(f"seconds must be at least {least:.1f} where an episode takes {each:.2g} s, not {seconds}")
-    episodes = int(np.clip(seconds / (16 * each), 1, episodes))  # a round plays twice as many
-    for tree, _, seen, _ in imitations(policy, env, leaves, ROUNDS, episodes, streams[3], horizon):
+    played = int(np.clip(seconds / (16 * each), 1, episodes))  # a round plays twice as many
+    for tree, _, seen, _ in imitations(policy, env, leaves, ROUNDS, played, streams[3], horizon):
         imitated, asked = [*imitated, tree], turned(tree.variables.space, seen)
         if time.monotonic() - begun > seconds / 4:
             break
+    # To drop all questions one by one takes some leaves² trees, for which there should be time.
+    of_tree = seconds_each(tree, env, tree.variables.space, count, horizon)
+    episodes = int(np.clip(seconds / (2 * of_tree * leaves**2), min(10, episodes), episodes))
     space, counts = tree.variables.space, (episodes, fresh, fresh)
     starts, choosing, reporting = (first_states(env, space, streams[i], count) for i, count in enumerate(counts))
     full = policy.tree() if hasattr(policy, "cell_tree") else policy  # the exact tree, if there is one
@@ -151,6 +155,13 @@ def simplify(
     best_fresh = sized(best.tree, reporting)
     smallest_fresh = best_fresh if smallest is best else sized(smallest.tree, reporting)
     return Simplified(smallest_fresh, best_fresh, sized(full, reporting), target, count, curve)
+
+
+def seconds_each(policy: Any, env: gym.Env, space: Space, count: int, horizon: int | None) -> float:
+    """Return how long an episode takes, if so many are played at a time."""
+    begun, rng = time.monotonic(), np.random.default_rng(0)
+    run_policy(policy, env, first_states(env, space, rng, count), rng, horizon)
+    return (time.monotonic() - begun) / count
 
 
 class Search:

@@ -80,6 +80,8 @@ def test_what_cannot_be_trained_is_said_before_training():
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, learning_rate=[0.1, 0.2])
     with pytest.raises(ValueError, match="discount must be"):
         train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, discount=[0.9, 1.1])
+    with pytest.raises(ValueError, match="discount is an empty list"):
+        train_many(TileQ, "Pendulum-v1", learn={"samples": 10}, discount=[])
     with pytest.raises(ValueError, match="samples must be"):  # before the others are trained
         train_many(TileQ, "Pendulum-v1", learn={"samples": [10**8, -1]})
     with pytest.raises(TypeError, match="sample"):
@@ -93,8 +95,3 @@ def test_agents_are_not_replaced(tmp_path):
     train_many(TileQ, "CartPole-v0", **given)
     with pytest.raises(FileExistsError, match="already"):
         train_many(TileQ, "CartPole-v0", **given)
-
-
-def test_an_empty_list_is_refused():
-    with pytest.raises(ValueError, match="discount is an empty list"):
-        train_many(TileQ, "CartPole-v0", learn={"samples": 100}, agents=1, discount=[])

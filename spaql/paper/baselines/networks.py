@@ -197,9 +197,7 @@ class Player:
 def compute(job, level=np.inf):
     """Train and evaluate an agent: the counterpart of `algorithms.compute`.
 
-    A history's `rewards` is TRPO's mean return of the episodes that ended in the iteration, and the others' of fresh
-    episodes at a checkpoint.  `fresh` are episodes under the deterministic policy; of TRPO those under the stochastic
-    one, and `quiet` those without its noise.
+    `fresh` are episodes under the deterministic policy; of TRPO under the stochastic one, and `quiet` without noise.
     """
     learning, evaluation = seeds(job)
     env_seed, agent_seed = (int(word) % 2**31 for word in learning.generate_state(2))

@@ -21,10 +21,7 @@ def best_agent(agents, system, algorithm):
 
 
 def small_tree(policy, system, **options):
-    """Return smaller trees that earn as much as a policy, or that solve the system.
-
-    The search ends long before its time is up, so it finds the same trees on every machine.
-    """
+    """Return smaller trees that earn as much as a policy, or that solve the system: the same on every machine."""
     target = solved_at(system) if "CartPole" in system else None
     return policy.simplify(target=target, seconds=3600, progress_bar=False, **SEARCH | options)
 
@@ -37,9 +34,8 @@ def rate(policy, system, episodes=1000, seed=0):
 
 
 class Network(NamedTuple):
-    """A policy network that plays without torch: TRPO's, or SAC's, which is `squashed`.
+    """A policy network that plays without torch: TRPO's, with tanh between its layers, or SAC's, which is `squashed`.
 
-    TRPO's has tanh between its layers, and for discrete actions, where `low` and `high` are empty, an output for each.
     SAC's has ReLU between them; the tanh of its outputs, from -1 to 1, is spread over the bounds.
     """
 

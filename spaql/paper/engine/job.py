@@ -85,11 +85,7 @@ def cell_of(job: Job) -> int:
 
 
 def seeds(job: Job) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
-    """Return the seeds for an agent's learning (which spawns its environment's) and for its evaluation.
-
-    The root seed has a child for each algorithm, system and ξ, which has a child for each agent: independent streams
-    that do not depend on what else a study runs.
-    """
+    """Return the seeds for an agent's learning (which spawns its environment's) and evaluation, whatever else runs."""
     learning, evaluation = np.random.SeedSequence(job.seed, spawn_key=(cell_of(job), job.agent)).spawn(2)
     return learning, evaluation
 

@@ -54,8 +54,7 @@ def origin_of(algorithm: str) -> dict:
 def platform_key(family: str = "spaql") -> str:
     """Return a key of this machine, the same where machine code can be expected to compute the same bits.
 
-    It is a hash of what sin, cos, exp, pow and powf return as machine code: an architecture's name would say too little
-    (C libraries differ) and too much (most numbers are the same on others).  For networks it also names the build of
+    It is a hash of what sin, cos, exp, pow and powf return as machine code.  For networks it also names the build of
     torch, what torch uses of the processor, and the architecture.
     """
     if family != "trpo":
