@@ -15,7 +15,7 @@ from spaql.systems.interpreted import InterpretedWorld
 from spaql.systems.twins import check_twin
 from tests.conftest import same_sines
 
-STEPS = 30_000  # of each of Gymnasium's own systems; a tenth of them for their variants
+STEPS = 20_000  # of each of Gymnasium's own systems; a tenth of them for their variants
 FULL = ("Pendulum-v1", "CartPole-v0", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
 IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 IDS = [env_id for env_id in IDS if "Dummies" not in env_id or env_id.endswith("6-v1")]  # of dummies, the most

@@ -26,7 +26,7 @@ def rungs(system):
         "SPAQL": ("SPAQL", {}),
         "no search": ("SPAQL", last),
         "end worth 0": ("SPAQL", zero),
-        "greatest |Q|": ("SPAQL", absolute),
+        "absolute Q": ("SPAQL", absolute),
         "discount": ("SPAQL", absolute | {"discount": 0.995}),
         "new cells": ("SPAQL-R", {"replays": 0, "steps": 1} | angles),
         "replay": ("SPAQL-R", {"steps": 1} | angles),

@@ -153,7 +153,7 @@ NAMES = {  # of the controls on CartPole and Pendulum, in figures and tables
     "last kept": "no search",
     "reward deleted, last kept": "no rewards, no search",
     ZERO: "no search, end worth 0",
-    ABSOLUTE: "no search, greatest |Q|",  # with a rule of the released program
+    ABSOLUTE: "no search, absolute Q",  # with a rule of the released program
 }
 ONLY = {ZERO: "CartPole-v0", ABSOLUTE: "Pendulum-v1"}  # whose episodes end early; whose estimates can be negative
 
