@@ -16,8 +16,8 @@ class Deferred:
         self.come = True
 
     def check(self) -> None:
-        """Raise it if it has come."""
-        if self.come:
+        """Raise it if it has come, in the main thread, which alone is ever interrupted."""
+        if self.come and threading.current_thread() is threading.main_thread():
             self.come = False
             raise KeyboardInterrupt
 
@@ -28,8 +28,7 @@ def deferred_interrupts() -> Iterator[Callable[[], None]]:
     # Compiled code that hands its results to Python does not survive an exception then, nor does a lock just taken.
     before = signal.getsignal(signal.SIGINT)
     deferred = before if isinstance(before, Deferred) else Deferred()  # it may be held back already
-    # Only the main thread is ever interrupted, and only if nobody has switched that off.
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread() or not callable(before):  # or it is switched off
         yield deferred.check
         return
     signal.signal(signal.SIGINT, deferred)

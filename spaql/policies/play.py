@@ -12,7 +12,7 @@ from spaql.compiling import python_or_jit
 from spaql.interrupts import alone
 from spaql.policies.interval import paper_interval, worst_mean
 from spaql.policies.tree import Tree, descend
-from spaql.spaces import Space, turn
+from spaql.spaces import Space, map_of_actions, turn
 from spaql.systems import begin, compiled_world, make_env, move, observe
 from spaql.systems.environments import episode_limit, horizon_of, make_generator, space_of
 from spaql.systems.interpreted import check_reward
@@ -59,6 +59,9 @@ def first_states(env: gym.Env, space: Space, rng: np.random.Generator, episodes:
 def run_policy(policy, env, starts, rng, horizon=None, *, noise=0.0, record=False):
     """Play an episode from each row of `starts` (see `first_states`); `evaluate` is what users call."""
     space = policy.variables.space if isinstance(policy, Tree) else space_of(env)
+    _, half, actions = map_of_actions(env.action_space)
+    if (space.actions, len(space.action_half)) != (actions, len(half)):
+        raise ValueError(f"the tree was made for {policy.variables.system}, whose actions are others")
     world, horizon = compiled_world(env, space), horizon_of(env, horizon)
     limit = min(horizon, episode_limit(env) or horizon)
     noise = np.array(np.broadcast_to(np.asarray(noise, float), len(space.centre)))
@@ -72,8 +75,6 @@ def run_policy(policy, env, starts, rng, horizon=None, *, noise=0.0, record=Fals
             finally:
                 env.unwrapped._np_random = stream  # of an agent that learns in it
     elif isinstance(policy, Tree):
-        if (space.actions, len(space.action_half)) != ((known := space_of(env)).actions, len(known.action_half)):
-            raise ValueError(f"the tree was made for {policy.variables.system}, whose actions are others")
         arrays = tuple(map(np.ascontiguousarray, policy[:5]))  # of one type, whoever made the tree: compiled once
         world.call(play, starts, arrays, noise, rng, limit, *out)
     else:

@@ -113,7 +113,7 @@ def simplify(
     proposals = check_integer("proposals", proposals, at_least=0)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     imitated: list[Tree] = []
-    begun, count = time.monotonic(), 2
+    count = 2
     for _ in range(3):  # the first time may compile; and many at a time take less each
         begun, each = time.monotonic(), seconds_each(policy, env, space_of(env), count, horizon)
         count = int(np.clip(0.1 / each, 2, 100))

@@ -323,14 +323,15 @@ def test_a_variant_without_a_limit_of_its_own_is_played_as_long(agents):
     assert frame["mean"][0] == frame["mean"][1]
 
 
-def test_robustness_refuses_another_system(agents):
+def test_robustness_refuses_another_system(agents, opaque):
     policy = agents[SPAQL, "Pendulum-v1"].policy
     with pytest.raises(ValueError, match="'pole' has other actions"):
         robustness({"policy": policy}, "Pendulum-v1", {"pole": gym.make("CartPole-v0")}, episodes=9)
     with pytest.raises(TypeError, match="must have names"):
         robustness(policy, "Pendulum-v1", episodes=9)
-    with pytest.raises(ValueError, match="whose actions are others"):
-        evaluate(policy.tree(), "spaql/PendulumDiscrete-v1")
+    for env in ("spaql/PendulumDiscrete-v1", opaque("spaql/PendulumDiscrete-v1")):
+        with pytest.raises(ValueError, match="whose actions are others"):
+            evaluate(policy.tree(), env)
 
 
 def test_the_worst_start_is_known(agents, opaque):
