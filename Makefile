@@ -29,7 +29,7 @@ book: setup
 	rm -rf $(SOURCE) _build/html _build/numbers && mkdir -p $(SOURCE)/notebooks
 	cp -R _config.yml _toc.yml book tests $(SOURCE)
 	ls -r notebooks/*.ipynb | xargs -P $(JOBS) -I {} \
-		$(BIN)/papermill {} $(SOURCE)/{} --cwd notebooks --no-progress-bar --log-level WARNING
+		$(BIN)/spaql run {} --output $(SOURCE)/{}
 	$(BIN)/jupyter-book build $(SOURCE) --path-output . --all -W -n --keep-going
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 

@@ -4,6 +4,7 @@ import argparse
 import ast
 import logging
 import sys
+import tempfile
 from pathlib import Path
 
 from spaql import __version__
@@ -16,9 +17,6 @@ KINDS = {"int": int, "float": (int, float), "str": str, "bool": bool, "list": li
 
 def main(arguments=None):
     """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # where an encoding has no ξ
     options = vars(make_parser().parse_args(arguments))
     command = options.pop("command")
     try:
@@ -79,6 +77,7 @@ def make_parser():
 def run(notebook, given, output, help):
     """Run a notebook with parameters that are checked first, or show them."""
     import papermill
+    from traitlets.config import Config
 
     logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
     if help:
@@ -96,7 +95,11 @@ def run(notebook, given, output, help):
     if not output.parent.is_dir() or (output.exists() and not output.is_file()) or output.resolve() == path:
         raise ValueError(f"{output} cannot be the output: give a file in a folder that exists, not the notebook itself")
     parameters = {name: parse_value(name, text, known) for name, text in given}
-    papermill.execute_notebook(str(path), str(output), parameters, cwd=path.parent, extra_arguments=["--quiet"])
+    with tempfile.TemporaryDirectory() as folder:
+        # Sockets of the kernel's own: ports that were free when they were chosen may be taken when it opens them.
+        sockets = Config(KernelManager={"transport": "ipc", "connection_file": f"{folder}/kernel.json"})
+        shown = sys.stderr.isatty()
+        papermill.execute_notebook(path, output, parameters, cwd=path.parent, config=sockets, progress_bar=shown)
     print(output)
 
 

@@ -36,10 +36,6 @@ def small(monkeypatch):
     study.published.cache_clear()
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# spaql run
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -58,24 +54,24 @@ def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, 
     assert named in refused(["run", *arguments])
 
 
+# Two kernels that start at once may choose the same free port, sockets are each one's own.
+USED = "import ipykernel, json; print(agents + 1, json.loads(ipykernel.get_connection_info())['transport'])"
+
+
 def test_run_executes_a_notebook_with_other_parameters(tmp_path):
     notebook = nbformat.v4.new_notebook(
         metadata={"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     )
     declared = nbformat.v4.new_code_cell("agents: int = 20  # how many", metadata={"tags": ["parameters"]})
-    notebook.cells = [declared, nbformat.v4.new_code_cell("print(agents + 1)")]
+    notebook.cells = [declared, nbformat.v4.new_code_cell(USED)]
     nbformat.write(notebook, tmp_path / "in.ipynb")
     main(["run", str(tmp_path / "in.ipynb"), "-p", "agents", "5", "--output", str(tmp_path / "out.ipynb")])
-    assert nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1].outputs[0].text == "6\n"
+    assert nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1].outputs[0].text == "6 ipc\n"
 
 
 def test_run_lists_the_parameters_of_a_notebook(capsys):
     main(["run", "02", "-h"])
     assert "agents = 20" in capsys.readouterr().out
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The others
 
 
 def test_what_was_typed_is_not_echoed_whole(capsys):

@@ -42,7 +42,6 @@ SYSTEMS = {Reading().system(kind) for kind in (*KINDS, *XI_KINDS)}  # the text's
 LONG, FIVE = (Reading().system(kind) for kind in KINDS)  # the text's pendulums in the long runs
 CELLS = sorted((Reading().system(kind), name) for kind, names in KINDS.items() for name in names)  # of the long runs
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The paper's numbers of Pendulum, and what twenty agents of ours would have printed in their place
 
 ABOUT = 0.5  # "about" means up to this share more or less
@@ -143,7 +142,6 @@ def log_half(variance):
     return np.log(1.96 * np.sqrt(variance / AGENTS))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The agents of a reading
 
 
@@ -189,7 +187,6 @@ def alone(name) -> Experiment:
     return experiments()[", ".join(change for change in name.split(", ") if change != "starts") or TEXT][0]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # How well it fits
 
 
