@@ -208,7 +208,7 @@ def story(data: dict) -> str:
     mine = {(p["algorithm"], p["made"]): p for p in data["policies"] if p["system"] == "Pendulum-v1"}
     small, parent = mine["SPAQL", SMALLER], mine["SPAQL", LEARNED]
     return (
-        f"Fewer leaves can control better. On Pendulum a tree of {small['leaves']} leaves earns "
+        f"On Pendulum the tree of {small['leaves']} leaves that the search found earns "
         f"{number(small['reward'], 0)}; the SPAQL policy that it came from, with {parent['leaves']} leaves, earns "
         f"{number(parent['reward'], 0)}. Started hanging straight down, the pendulum hangs on under both."
     )

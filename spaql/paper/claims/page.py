@@ -20,7 +20,7 @@ SHOWN = {
     "ratio": ("", " times", 1),
     "crossing": ("batch ", "", 0),
     "count": ("", f" of {AGENTS}", 0),
-    "same order": ("", " pairs alike", 0),
+    "same order": ("", " of 6 pairs alike", 0),
 }
 
 
@@ -41,13 +41,13 @@ def show(pattern="", verdict=None) -> str:
     wanted = matching(pattern or "*")
     frame = verdicts()
     frame = frame[frame.id.isin(wanted) & frame.verdict.isin([verdict] if verdict else VERDICTS)]
-    lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}as run"]
+    lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}under the best reading"]
     for place, rows in frame.groupby("place", sort=False):
         lines += ["", place]
         for row in rows.itertuples():
             both = f"{row.verdict}{bracketed(row.direction)}", f"{row.run_verdict}{bracketed(row.run_direction)}"
             lines.append(f"  {row.id:<32}{row.said:<23}{show_ours(row):<33}{both[0]:<15}{both[1]}")
-            run = "" if row.run_ours == row.ours else f"As run: {show_ours(row, 'run_')}."
+            run = "" if row.run_ours == row.ours else f"Under the best reading: {show_ours(row, 'run_')}."
             for text in (row.statement if pattern else "", " ".join(filter(None, (row.why, run)))):
                 lines += textwrap.wrap(text, 114, initial_indent=" " * 6, subsequent_indent=" " * 6)
     return "\n".join([*lines, "", *textwrap.wrap(summary(frame), 120)])
@@ -63,7 +63,7 @@ def summary(frame):
     inside = frame.inside[frame.verdict == UNDECIDED].sum()
     return (
         f"{len(frame)} claims. As written: {counts('verdict')} ({AGENTS} agents are too few to decide; in {inside} of "
-        f"these our estimate agrees with the paper). As run: {counts('run_verdict')}."
+        f"these our estimate agrees with the paper). Under the best reading: {counts('run_verdict')}."
     )
 
 
@@ -129,7 +129,7 @@ def tested(row):
     also = ", and our estimate is" if row.verdict == UNDECIDED and row.inside else ""
     text = f"Should be {expected}{also}. For: {p_value(row.p_for)}; against: {p_value(row.p_against)}. "
     if (row.run_ours, row.run_verdict) != (row.ours, row.verdict):
-        text += f"As run: {row.run_verdict}{bracketed(row.run_direction)}, {show_ours(row, 'run_')}. "
+        text += f"Under the best reading: {row.run_verdict}{bracketed(row.run_direction)}, {show_ours(row, 'run_')}. "
     if row.fresh_verdict not in ("", NOT_JUDGED):
         text += f"On fresh episodes: {row.fresh_verdict}, {number(row.fresh)}. "
     return f"{minus(text)} {html.escape(row.why)} <code>{row.id}</code>"
