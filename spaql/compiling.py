@@ -4,18 +4,16 @@ Of two decorators `cached_jit` is for functions that Python calls as machine cod
 Python for Python and part of the machine code in machine code: `machine_code` compiles a training loop for one system.
 """
 
-import ast
 import contextlib
 import functools
 import hashlib
-import importlib.util
 import inspect
 import logging
 import os
 import sys
-import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numba
@@ -76,11 +74,11 @@ def cached_jit(function: Callable) -> Callable:
 
 
 @functools.cache
-def machine_code(function: Callable, constants: type, modules: tuple[str, ...]) -> Callable:
-    """Return a `python_or_jit` function compiled for worlds of a system, whose parts stand in `modules`; it is kept."""
+def machine_code(function: Callable, constants: type, parts: tuple[Callable, ...]) -> Callable:
+    """Return a `python_or_jit` function compiled for worlds of a system, of which `parts` are its own; it is kept."""
     subject = f"{function.__module__}.{function.__name__} for {constants.__name__}"
-    in_files = all(getattr(sys.modules.get(name), "__file__", None) for name in modules)  # not typed in
-    folder = private_folder(f"{constants.__module__}.{constants.__qualname__}", *modules) if in_files else None
+    in_file = getattr(sys.modules.get(constants.__module__), "__file__", None)  # not typed in
+    folder = private_folder(f"{constants.__module__}.{constants.__qualname__}", constants, *parts) if in_file else None
     return compile_when_called(function, folder, subject)
 
 
@@ -120,10 +118,12 @@ def compile_when_called(function: Callable, folder: Path | None, subject: str = 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Where machine code is kept.  Numba looks for changes only in the file of the function that it keeps, not in those of
-# the functions that this one calls: so there is a folder for each digest of all that can be reached.
+# the functions that this one calls: so there is a folder for each digest of all that it can reach.
 
 PACKAGE = Path(__file__).parent
-FOREIGN = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+COVERED = {"spaql", "numba", "numpy", "scipy", "gymnasium", *sys.stdlib_module_names} - {
+    "builtins"
+}  # they have versions
 
 
 def package_digest() -> bytes:
@@ -135,10 +135,10 @@ PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is e
 
 
 @functools.cache
-def private_folder(name: str, *modules: str) -> Path | None:
-    """Return a folder for what is compiled from the package and modules as they are; None if no folder is safe."""
+def private_folder(name: str, *parts: Any) -> Path | None:
+    """Return a folder for what is compiled from the package and from parts of a user's; None if no folder is safe."""
     # Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_sources(*modules)).hexdigest()[:16]
+    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_code(*parts)).hexdigest()[:16]
     homes = [PACKAGE / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # not everyone has a home
         homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
@@ -153,40 +153,45 @@ def private_folder(name: str, *modules: str) -> Path | None:
     return None
 
 
-def reachable_sources(*names: str) -> bytes:
-    """Return the sources of modules and of what they import, but not installed ones, and the numbers in them."""
-    found: dict[str, bytes] = {}
-    pending, own = list(names), {name.partition(".")[0] for name in names}  # which count where they are installed, too
-    while pending:
-        module: Any = sys.modules.get(pending.pop())
-        path = getattr(module, "__file__", None) or ""
-        if path in found or not path.endswith(".py"):
-            continue
-        if Path(path).is_relative_to(PACKAGE):
-            continue
-        if module.__name__.partition(".")[0] not in own and any(Path(path).is_relative_to(one) for one in FOREIGN):
-            found[path] = b"%d" % Path(path).stat().st_mtime_ns  # of what is installed
-            continue
-        source = Path(path).read_bytes()
-        numbers = {name: numbers_of(value) for name, value in vars(module).items() if not name.startswith("__")}
-        found[path] = source + repr({name: one for name, one in numbers.items() if one}).encode()
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Import):
-                pending += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
-                pending += [base, *(f"{base}.{alias.name}" for alias in node.names)]  # which may be modules, too
-    return b"\0".join(found[path] for path in sorted(found))
+def reachable_code(*parts: Any) -> bytes:
+    """Return what machine code of some functions is made of: their code, and the code and the values that they name."""
+    # Of what this process holds, not of files, which may have been edited since they were imported.
+    found: list[Any] = []
+    followed = set()  # functions, classes and modules, which may name each other
+
+    def follow(part: Any, names: frozenset[str]) -> None:
+        part = getattr(part, "py_func", part)  # of one that is compiled
+        if isinstance(part, (tuple, list, frozenset)):
+            found.append(len(part))
+            for one in sorted(part, key=repr) if isinstance(part, frozenset) else part:
+                follow(one, names)
+        elif isinstance(part, (np.ndarray, np.generic)):
+            found.append((part.dtype.str, part.shape, part.tobytes()))
+        elif isinstance(part, (str, bytes, int, float, complex)):
+            found.append(part)
+        elif inspect.iscode(part):
+            found.append((part.co_code, part.co_names, part.co_varnames))
+            follow(part.co_consts, names)
+        elif inspect.isfunction(part) or inspect.isclass(part) or inspect.ismodule(part):
+            where = part.__name__ if inspect.ismodule(part) else part.__module__
+            if (where or "").partition(".")[0] in COVERED or (part, names) in followed:
+                return
+            followed.add((part, names))
+            if inspect.isfunction(part):
+                names = frozenset(names_in(part.__code__))
+                closure = inspect.getclosurevars(part).nonlocals.values()
+                follow([part.__code__, *closure, *(part.__defaults__ or ())], names)
+            known = part.__globals__ if inspect.isfunction(part) else vars(part)
+            for name in sorted(known if inspect.isclass(part) else names & known.keys()):
+                if not name.startswith("__"):
+                    follow(known[name], names)
+
+    follow(parts, frozenset())
+    return repr(found).encode()
 
 
-def numbers_of(value: Any) -> bytes:
-    """Return the numbers that machine code would take as they are from a module's name: it has none from others."""
-    if isinstance(value, str):
-        return repr(value).encode()
-    if inspect.isfunction(value):
-        held = inspect.getclosurevars(value).nonlocals.values()
-        return b"".join(numbers_of(one) for one in held if not inspect.isfunction(one))
-    if isinstance(value, (int, float, tuple, np.generic, np.ndarray)):
-        with contextlib.suppress(ValueError):  # as of a tuple that is no array
-            return b"" if (array := np.asarray(value)).dtype == object else array.tobytes()
-    return b""
+def names_in(code: CodeType) -> Iterator[str]:
+    """Return the names that code uses, and the code within it."""
+    yield from code.co_names
+    for inside in filter(inspect.iscode, code.co_consts):
+        yield from names_in(inside)

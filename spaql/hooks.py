@@ -1,6 +1,5 @@
 """Beside `learn`: checkpoints, the best agent so far, learning curves."""
 
-import operator
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +11,6 @@ from spaql import files
 from spaql.agent import Agent
 from spaql.checks import check_integer, check_number, load
 from spaql.policies.interval import worst_mean
-
-SAME_RUN = operator.attrgetter("parameters", "rules", "env_seed", "seed.entropy", "seed.spawn_key")
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
@@ -39,8 +36,9 @@ def keep_best(
 ) -> Callable[[Agent], None]:
     """Return a callback that evaluates the agent now and then, and keeps the best one so far in a file.
 
-    All are evaluated on the same episodes, apart from those it learns from.  A run that was interrupted goes on with
-    the file it has.  The best mean of many is too high: what the agent earns, other episodes say.
+    All are evaluated on the same episodes, apart from those it learns from.  A run that goes on from a checkpoint goes
+    on with its file; a new run needs a new one.  The best mean of many is too high: what the agent earns, other
+    episodes say.
 
     Parameters
     ----------
@@ -71,9 +69,8 @@ def keep_best(
         if best or not Path(path).exists():
             return
         kept = type(agent).load(path, agent.env)
-        made_for = files.read(path, type(agent).__name__)[0]["env_id"]
-        elsewhere = None not in (made_for, agent.env_id) and made_for != agent.env_id
-        if elsewhere or SAME_RUN(kept) != SAME_RUN(agent):
+        both = min(len(kept.history), len(agent.history))
+        if not both or kept.history[:both].tobytes() != agent.history[:both].tobytes():
             raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
         best.append(score(kept))
 

@@ -71,6 +71,7 @@ def train_many(
     if learn.get("callback") is not None:
         raise ValueError("agents that learn at the same time cannot share a callback: give none")
     agents, episodes = check_integer("agents", agents), check_integer("episodes", episodes)
+    workers = -1 if workers is None else check_integer("workers", workers)
     fresh, *seeds = check_seed(seed).spawn(agents + 1)
     folder = None if save is None else Path(save)
     if folder is not None:
@@ -95,7 +96,7 @@ def train_many(
 
     if not first.compiled:  # processes that are still there know modules as they were
         joblib.externals.loky.get_reusable_executor().shutdown()
-    parallel = joblib.Parallel(workers or -1, "threading" if first.compiled else "loky", return_as="generator")
+    parallel = joblib.Parallel(workers, "threading" if first.compiled else "loky", return_as="generator")
     with progress(len(jobs), "agents", shown=progress_bar) as bar:
         for row, found in zip(rows, parallel(jobs), strict=True):
             row |= found

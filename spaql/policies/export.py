@@ -230,9 +230,13 @@ def export_structured_text(tree: Tree, name: str = "policy", about: str = "") ->
         "VAR_OUTPUT": outputs if several else (),
         "VAR": [angle for angle, _, _ in angles_of(tree)],
     }
-    for used in itertools.chain((name,), *declared.values()):
-        if used.upper() in STRUCTURED_WORDS.split():
-            raise ValueError(f"{used!r} is a word of Structured Text: give what it names another name")
+    words = STRUCTURED_WORDS.split()
+    for used in map(str.upper, itertools.chain((name,), *declared.values())):
+        if used in words:
+            raise ValueError(
+                f"Structured Text, which ignores case, has {used!r} already: give what it names another name"
+            )
+        words.append(used)
     lines = ["(* " + "\n   ".join(header(tree, about)).replace("*)", "* )"), "*)", f"{kind} {name}{returned}"]
     for section, variables in declared.items():
         if variables:

@@ -112,11 +112,14 @@ def simplify(
     fresh, episodes = check_integer("fresh", fresh, at_least=2), check_integer("episodes", episodes)
     proposals = check_integer("proposals", proposals, at_least=0)
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
-    imitated: list[Tree] = []
-    count = 2
-    for _ in range(3):  # the first time may compile; and many at a time take less each
-        begun, each = time.monotonic(), seconds_each(policy, env, space_of(env), count, horizon)
+    for tree, *_ in imitations(policy, env, 2, 1, 1, np.random.default_rng(0), horizon):
+        seconds_each(tree, env, tree.variables.space, 1, horizon)  # all is compiled before the clock runs
+    each, count = np.inf, 2
+    for _ in range(3):  # many at a time take less each
+        begun = time.monotonic()
+        each = min(each, seconds_each(policy, env, space_of(env), count, horizon))
         count = int(np.clip(0.1 / each, 2, 100))
+    imitated: list[Tree] = []
     if seconds < (least := 2 * SIZES * FEWEST * each):
         raise ValueError(f"seconds must be at least {least:.1f} where an episode takes {each:.2g} s, not {seconds}")
     played = int(np.clip(seconds / (16 * each), 1, episodes))  # a round plays twice as many

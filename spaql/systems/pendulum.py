@@ -70,7 +70,6 @@ def draw_starts(constants: Pendulum, rng: np.random.Generator, episodes: int) ->
     return rng.uniform(-high, high, size=(episodes, 2))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Environments for what the paper runs and Gymnasium does not have
 
 
@@ -156,7 +155,6 @@ for (_name, _kinds), _dynamics in itertools.product(VARIANTS.items(), ("v1", "v0
         _base = "Pendulum-v0" if _dynamics == "v0" else "Pendulum"
         TITLES[_id] = ", ".join((_base, *(KINDS[kind][1] for kind in _kinds)))
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What the package knows of it
 
 

@@ -4,7 +4,6 @@ A system is one file: the constants of its dynamics (a named tuple), three short
 `observe`), where episodes start, and what its variables are called.  `register` makes it known.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,11 +107,6 @@ class System:
     def functions(self) -> tuple[Callable, ...]:
         """What compiled code calls."""
         return self.begin, self.step, self.observe
-
-    @functools.cached_property  # every call of machine code asks
-    def modules(self) -> tuple[str, ...]:
-        """Where the constants and these functions stand."""
-        return tuple(sorted({part.__module__ for part in (self.constants, *self.functions)}))
 
 
 REGISTRY: dict[type, System] = {}  # by the class of the constants

@@ -121,7 +121,7 @@ class CompiledWorld:
     def call(self, function: Callable, *arguments: Any) -> Any:
         """Run a loop as machine code; its first argument is the model."""
         system = self.system
-        return machine_code(function, system.constants, system.modules)(self.model, *arguments)
+        return machine_code(function, system.constants, system.functions)(self.model, *arguments)
 
     def starts(self, episodes: int) -> np.ndarray:
         """Draw the starts of the next episodes, one row per episode."""

@@ -1,10 +1,13 @@
-"""Kept machine code: nobody else's, and made of the sources as they are."""
+"""Kept machine code: nobody else's, and made of the code as it is."""
 
+import importlib
 import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy as np
 import pytest
 from numba.extending import overload
 
@@ -48,36 +51,58 @@ def test_an_edit_in_any_module_of_the_package_is_noticed(tmp_path, monkeypatch):
     assert compiling.package_digest() != before
 
 
-def test_an_edit_in_what_a_users_module_imports_is_noticed(tmp_path, monkeypatch):
-    (tmp_path / "kit").mkdir()
-    files = {"kit/__init__.py": "", "kit/gains.py": "GAIN = 0.1\n", "kit/pumps.py": "from .gains import GAIN\n"}
-    files |= {"basin.py": "import numpy\nfrom kit import pumps\n", "beside.py": ""}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    import basin  # noqa: F401
+PLANT = {
+    "kit/__init__.py": "",
+    "kit/gains.py": "GAIN = 0.1\n",
+    "kit/pumps.py": "from . import gains\n\n\ndef flow(x):\n    return gains.GAIN * x\n",
+    "plant.py": "import importlib\nimport numpy as np\nfrom kit import pumps\n\n"
+    "late = importlib.import_module('kit.late')\n\n\ndef step(x):\n    return np.sqrt(pumps.flow(x)) + late.loss(x)\n",
+    "kit/late.py": "def loss(x):\n    return x in (1, 2)\n",
+}
 
-    before = compiling.reachable_sources("basin")
-    assert len(before) < 200  # neither NumPy's sources nor what stands beside
-    for name in ("kit/gains.py", "kit/pumps.py", "basin.py"):
-        (tmp_path / name).write_text(files[name] + "# changed\n", encoding="utf-8")
-        assert compiling.reachable_sources("basin") != before
-        (tmp_path / name).write_text(files[name], encoding="utf-8")
-    assert compiling.reachable_sources("basin") == before
-    monkeypatch.setattr(compiling, "FOREIGN", [*compiling.FOREIGN, tmp_path / "kit"])  # as if it were installed
-    before = compiling.reachable_sources("basin")
-    os.utime(tmp_path / "kit" / "pumps.py", ns=(1, 1))  # and again
-    assert compiling.reachable_sources("basin") != before
-    for name in ("basin", "kit", "kit.pumps", "kit.gains"):
-        del sys.modules[name]
+
+def test_machine_code_is_of_what_was_imported_and_an_edit_makes_it_anew(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "kit").mkdir()
+
+    def made_of(**edits):
+        for name, text in PLANT.items():
+            old, new = edits.get(Path(name).stem, ("", ""))
+            (tmp_path / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+        for name in ("plant", "kit", "kit.pumps", "kit.gains", "kit.late"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return compiling.reachable_code(importlib.import_module("plant").step)
+
+    before = made_of()
+    assert len(before) < 2000  # NumPy's code is no part of it
+    (tmp_path / "kit" / "gains.py").write_text("GAIN = 0.2\n", encoding="utf-8")  # which this process has not seen
+    assert compiling.reachable_code(sys.modules["plant"].step) == before
+    assert made_of(plant=("", "# a remark\n")) == before
+    for edit in (
+        {"gains": ("0.1", "0.2")},
+        {"pumps": ("*", "+")},
+        {"late": ("(1, 2)", "(1, 3)")},
+        {"plant": ("+", "-")},
+    ):
+        assert made_of(**edit) != before
+
+
+GAINS = [2.0, np.float32(2.0), "slow", "fast", (2.0, 3.0), np.array([2.0, 3.0]), np.array([2.0, 4.0])]
+GAINS += [(np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(3)), ("slow", 1, (2, 3)), ("slow", 1, (2, 4))]
 
 
 def test_values_that_machine_code_takes_are_part_of_its_key():
-    def heat_of(gain):
-        return lambda x: gain * x
+    def step_of(gain):
+        def heat(x):
+            return gain[0] * x
 
-    assert compiling.numbers_of(heat_of(0.1)) != compiling.numbers_of(heat_of(0.2))
-    assert compiling.numbers_of("slow") != compiling.numbers_of("fast")
+        return lambda x: heat(x)
+
+    made = [compiling.reachable_code(step_of(gain)) for gain in GAINS]
+    assert len(set(made)) == len(made)
+    assert compiling.reachable_code(step_of(GAINS[-1])) == made[-1]
 
 
 def interrupt():

@@ -48,7 +48,6 @@ def room(seed=0, algorithm=SPAQL, env=None, **parameters):
     return algorithm(env or limited(), seed=seed, **own)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Horizon
 
 
@@ -71,7 +70,6 @@ def test_where_nothing_but_the_papers_horizon_ends_an_episode_it_is_said_once():
         room(env=limited(200)).learn(1, 1)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Compiled or not
 
 
@@ -104,7 +102,6 @@ def test_scaled_rewards_are_compiled_and_the_same_bits(env_id):
     assert not SPAQL(scaled(scaled(make_env(env_id))), xi=1).compiled  # two at once are not
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Callbacks
 
 
@@ -149,7 +146,6 @@ def test_checkpoints_are_written_now_and_then(tmp_path):
     assert np.array_equal(loaded.learn(14, 2).history, room().learn(20, 2).history)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Observations
 
 
@@ -169,7 +165,6 @@ def test_bounds_may_be_one_pair_or_leave_some_to_the_environment():
     assert some.parameters["bounds"] == [None, [-3.0, 3.0], None, [-2.0, 2.0]]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Sharing, copying and other processes
 
 
@@ -185,7 +180,6 @@ def test_two_agents_that_share_an_environment_give_the_numbers_of_two_that_do_no
     assert all(np.array_equal(one.history, other.history) for one, other in zip(shared, alone, strict=True))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What is kept, drawn and logged on the way; what no environment should be wrapped in
 
 
@@ -206,10 +200,12 @@ def test_the_best_agent_is_kept_and_an_interrupted_run_goes_on_with_it(tmp_path)
     make().learn(25, 2, callback=keep_best(path, 1, 20))
     SPAQL.load(saved).learn(35, 2, callback=keep_best(path, 1, 20))
     assert SPAQL.load(path).evaluate(20, seed=0).mean() == max(means)
-    other = SPAQL("CartPole-v0", xi=20, seed=1, env_seed=make().env_seed)
-    with pytest.raises(ValueError, match="another run"):
-        other.learn(1, 2, callback=keep_best(path, 100, 20))
-    assert len(other.history) == 0  # refused before training
+    # A new run, whose environment may have changed, and one of another seed.
+    for other in (make(), SPAQL("CartPole-v0", xi=20, seed=1).learn(3, 2)):
+        trained = len(other.history)
+        with pytest.raises(ValueError, match="another run"):
+            other.learn(1, 2, callback=keep_best(path, 100, 20))
+        assert len(other.history) == trained  # refused before training
 
 
 def test_the_best_agent_may_be_the_one_whose_worst_episodes_are_best(tmp_path):

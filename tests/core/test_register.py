@@ -12,8 +12,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from spaql import SPAQL, TileQ, compiling
-from spaql.compiling import PACKAGE, reachable_sources
+from spaql import SPAQL, TileQ
+from spaql.compiling import PACKAGE
 from spaql.policies import export_c
 from spaql.systems import REGISTRY, compiled_world, register, space_of, system_of
 from tests.conftest import Opaque
@@ -78,7 +78,7 @@ def test_the_twin_is_checked_as_printed(folder, tank):
 NOISE = "import rain\nfrom spaql.systems.twins import check_twin, trace\n"
 NOISE += "try: print(check_twin('Rain-v0'))\nexcept ValueError as error: print(error)\n"
 NOISE += "from spaql.compiling import machine_code\nfrom spaql.systems import REGISTRY\n"
-NOISE += "print(len(machine_code(trace, rain.Rain, REGISTRY[rain.Rain].modules).stats.cache_hits))"
+NOISE += "print(len(machine_code(trace, rain.Rain, REGISTRY[rain.Rain].functions).stats.cache_hits))"
 
 
 def test_noise_in_the_state_is_the_same_and_an_edit_in_an_imported_module_compiles_again(folder, tank):
@@ -150,21 +150,12 @@ def test_an_edit_is_seen_where_the_constants_stand_in_another_module(folder, tan
     (split / "kinds.py").write_text(f"from typing import NamedTuple\n\n\n{kind}", encoding="utf-8")
     plant = text.replace(kind, "from kinds import Tank\n")
     code = "import tank\nfrom spaql.compiling import private_folder\nfrom spaql.systems import REGISTRY\n"
-    code += "print(private_folder('tank', *REGISTRY[tank.Tank].modules))"
+    code += "print(private_folder('tank', *REGISTRY[tank.Tank].functions))"
     folders = []  # of machine code
     for text in (plant, plant.replace("abs(state[0] - 0.5), False", "2 * abs(state[0] - 0.5), False")):
         (split / "tank.py").write_text(text, encoding="utf-8")
         folders.append(run(split, code))
     assert folders[1] != folders[0]
-
-
-def test_a_number_of_a_module_is_part_of_its_machine_code(folder, tank, monkeypatch):
-    monkeypatch.setattr(compiling, "FOREIGN", [*compiling.FOREIGN, folder])  # as if it were installed
-    sources = [reachable_sources("tank")]
-    for value in (2.0, np.float32(2.0), (2.0, 3.0), np.array([2.0, 3.0, 4.0]), np.array([2.0, 3.0, 5.0])):
-        monkeypatch.setattr(tank, "GAIN", value, raising=False)
-        sources.append(reachable_sources("tank"))
-    assert len(set(sources)) == len(sources)
 
 
 def test_systems_do_not_share_a_class_of_constants(tank):

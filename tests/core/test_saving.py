@@ -54,7 +54,6 @@ def test_an_agent_loaded_in_a_new_process_goes_on_to_the_same_bits(tmp_path):
         assert np.array_equal(agent.learn(8, 2).history, theirs), name
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Files that others wrote
 
 
@@ -137,7 +136,6 @@ def test_a_file_never_replaces_a_folder_and_leaves_nothing_behind(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Copies, other processes and threads
 
 

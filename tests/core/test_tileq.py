@@ -31,7 +31,6 @@ def same(agent, other):
     return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The same agent, however it comes about
 
 
@@ -145,7 +144,6 @@ def test_an_interrupted_agent_is_left_as_it_was(algorithm, forgetful):
     assert np.array_equal(agent.history, algorithm("CartPole-v0", seed=3, **SMALL).learn(len(agent.history)).history)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Actions, policies, parameters, and what it learns
 
 

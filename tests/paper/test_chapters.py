@@ -7,7 +7,6 @@ from spaql.paper.engine import numbers, outcomes
 from spaql.paper.engine.statistics import crossing
 from spaql.paper.engine.study import make_jobs
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Samples, and where curves cross
 
 
@@ -40,7 +39,6 @@ def test_a_crossing_is_looked_up_at_the_other_groups_places_and_not_beyond_its_r
     assert crossing(trpo, np.array([0, 2, 40]), spaql, np.arange(1, 6))[0] == np.inf
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Numbers
 
 

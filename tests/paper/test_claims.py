@@ -213,7 +213,6 @@ def test_an_undecided_claim_says_whether_our_estimate_agrees():
     assert not judge([made(LEVEL | {"margin": 0.05})], named(**level)).inside[0]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The published results
 
 

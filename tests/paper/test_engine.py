@@ -177,7 +177,6 @@ def test_a_dask_cluster_computes_what_threads_do(folders):
         run(jobs, scheduler="tcp://127.0.0.1:1", stored=False, progress_bar=False)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Summary numbers, worked by hand
 
 

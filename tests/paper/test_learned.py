@@ -16,7 +16,6 @@ from spaql.paper.engine.study import study
 from spaql.partition import BALLS
 from spaql.systems import check_twin
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The theorem in trained agents
 
 
@@ -58,7 +57,6 @@ def test_where_a_condition_fails_the_law_does(agent):
     assert found["at_H"] < 1
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The controls
 
 
@@ -114,7 +112,6 @@ def test_a_control_is_named_in_the_job_and_shares_its_seeds():
     assert untrained(plain).seed.spawn_key == untrained(one).seed.spawn_key
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The small problems
 
 

@@ -25,7 +25,7 @@ from spaql.policies import (
 )
 from spaql.policies.imitate import grow
 from spaql.policies.simplify import smaller_trees
-from spaql.policies.tree import LEAF, variables_of
+from spaql.policies.tree import LEAF, Tree, variables_of
 from spaql.systems import make_env, space_of
 from tests.conftest import posix
 
@@ -66,7 +66,6 @@ def borders(tree, count=40):
     return np.concatenate(points)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The exact tree
 
 
@@ -94,7 +93,6 @@ def test_a_shorter_horizon_is_kept():
     assert agent.policy.simplify(leaves=3, episodes=5, proposals=0, fresh=20).curve[-1].mean <= 50
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The table
 
 
@@ -120,7 +118,6 @@ def test_every_state_has_one_row_and_it_says_what_the_agent_does(agents, case):
         assert np.all((frame.low < frame.high) & (frame.low >= -2) & (frame.high <= 2))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Policies of all agents
 
 
@@ -168,7 +165,6 @@ def test_policies_of_any_environment():
     assert Random("Pendulum-v1").policy.table().loc[0, ["low", "high", "centre"]].tolist() == [-2, 2, 0]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Exports for readers
 
 
@@ -185,7 +181,6 @@ def test_leaves_that_no_visit_has_reached_are_marked(agents):
     assert [node["visits"] for node in json.loads(export_json(marked))["nodes"] if "action" in node].count(0) == count
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Smaller trees
 
 
@@ -230,6 +225,20 @@ def test_the_search_and_its_evaluation_keep_their_time():
     assert found.full.worst < found.full.mean
 
 
+def test_what_is_compiled_takes_no_time_from_the_search(agents, monkeypatch, caplog):
+    compiled, play = [], sys.modules["spaql.policies.play"].run_policy
+
+    def compiling(policy, *given, **options):
+        if isinstance(policy, Tree) and not compiled:
+            compiled.append(time.sleep(2.2))
+        return play(policy, *given, **options)
+
+    monkeypatch.setattr(sys.modules["spaql.policies.imitate"], "run_policy", compiling)
+    agents[SPAQL, "CartPole-v0"].policy.simplify(seconds=2, leaves=4, episodes=10, proposals=0, fresh=50)
+    assert compiled
+    assert "has not ended" not in caplog.text
+
+
 @posix
 def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, caplog):
     policy, made = agents[SPAQLTS, "CartPole-v0"].policy, []
@@ -246,7 +255,6 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
     assert "so far" in caplog.text
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Imitation
 
 
@@ -297,7 +305,6 @@ def test_what_is_at_stake_decides_where_leaves_are_few():
     assert np.array_equal(tree.predict(seen)[0], actions[:, 0])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Robustness and returns
 
 

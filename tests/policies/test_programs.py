@@ -152,8 +152,9 @@ def test_what_no_program_can_have_is_refused():
     for name in ("1st", "a b", "if", "θ"):
         with pytest.raises(ValueError, match="name"):
             export_python(tree, name)
-    with pytest.raises(ValueError, match="'IF' is a word"):
-        export_structured_text(tree, "IF")
+    for name in ("IF", "THETA"):  # a word of the language, and an observation
+        with pytest.raises(ValueError, match=f"has '{name}' already"):
+            export_structured_text(tree, name)
     with pytest.raises(ValueError, match="'double' or 'single', not 'half'"):
         export_c(tree, precision="half")
 

@@ -117,7 +117,6 @@ def episodes_frame(played: dict) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The ends of training, beside the paper's
 
 FEWEST = 10  # agents of each group, from which on bold marks what is not significantly different from the best
