@@ -41,7 +41,7 @@ def show(pattern="", verdict=None) -> str:
     wanted = matching(pattern or "*")
     frame = verdicts()
     frame = frame[frame.id.isin(wanted) & frame.verdict.isin([verdict] if verdict else VERDICTS)]
-    lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}under the best reading"]
+    lines = [f"{'claim':<34}{'paper':<23}{'ours [95 %]':<33}{'as written':<15}best reading"]
     for place, rows in frame.groupby("place", sort=False):
         lines += ["", place]
         for row in rows.itertuples():
