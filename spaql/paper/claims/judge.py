@@ -174,7 +174,7 @@ def about(value):
 def allowed(claim, low, high):
     """Return in few words where a claim's quantity should lie."""
     if claim.kind in ORDERS:
-        return "above 0"
+        return "above 0" if claim.kind == "order" else "alike in every pair"
     if claim.kind in EQUALITIES:
         return f"± {high * AGENTS:g} of {AGENTS}" if claim.kind == "count" else f"± {about(high)}"
     if np.isinf(high):
