@@ -22,6 +22,7 @@ from spaql.policies import (
     export_text,
     imitate,
     robustness,
+    simplify,
 )
 from spaql.policies.imitate import grow
 from spaql.policies.simplify import smaller_trees
@@ -234,7 +235,8 @@ def test_what_is_compiled_takes_no_time_from_the_search(agents, monkeypatch, cap
         return play(policy, *given, **options)
 
     monkeypatch.setattr(sys.modules["spaql.policies.imitate"], "run_policy", compiling)
-    agents[SPAQL, "CartPole-v0"].policy.simplify(seconds=2, leaves=4, episodes=10, proposals=0, fresh=50)
+    tree = agents[SPAQL, "CartPole-v0"].policy.tree()
+    simplify(tree, env="CartPole-v0", seconds=2, leaves=4, episodes=10, proposals=0, fresh=50)
     assert compiled
     assert "has not ended" not in caplog.text
 
