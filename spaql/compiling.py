@@ -171,8 +171,8 @@ def reachable_code(*parts: Any) -> bytes:
             found.append((part.co_code, part.co_names, part.co_varnames))
             follow(part.co_consts, names)
         elif inspect.isfunction(part) or inspect.isclass(part) or inspect.ismodule(part):
-            where = part.__name__ if inspect.ismodule(part) else part.__module__
-            if (where or "").partition(".")[0] in COVERED or (part, names) in followed:
+            where = getattr(part, "__module__", None) or part.__name__  # of a module its own name
+            if where.partition(".")[0] in COVERED or (part, names) in followed:
                 return
             followed.add((part, names))
             if inspect.isfunction(part):

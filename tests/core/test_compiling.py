@@ -80,13 +80,9 @@ def test_machine_code_is_of_what_was_imported_and_an_edit_makes_it_anew(tmp_path
     (tmp_path / "kit" / "gains.py").write_text("GAIN = 0.2\n", encoding="utf-8")  # which this process has not seen
     assert compiling.reachable_code(sys.modules["plant"].step) == before
     assert made_of(plant=("", "# a remark\n")) == before
-    for edit in (
-        {"gains": ("0.1", "0.2")},
-        {"pumps": ("*", "+")},
-        {"late": ("(1, 2)", "(1, 3)")},
-        {"plant": ("+", "-")},
-    ):
-        assert made_of(**edit) != before
+    edits = {"gains": ("0.1", "0.2"), "pumps": ("*", "+"), "late": ("(1, 2)", "(1, 3)"), "plant": ("+", "-")}
+    for name, edit in edits.items():
+        assert made_of(**{name: edit}) != before
 
 
 GAINS = [2.0, np.float32(2.0), "slow", "fast", (2.0, 3.0), np.array([2.0, 3.0]), np.array([2.0, 4.0])]

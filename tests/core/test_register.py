@@ -72,7 +72,9 @@ CHECK += "try: print(check_twin('Tank-v0'))\nexcept ValueError as error: print(e
 
 
 def test_the_twin_is_checked_as_printed(folder, tank):
-    assert run(folder, EXAMPLES[1]) == "100 episodes, the same bits\n"
+    printed = run(folder, EXAMPLES[1])
+    assert printed == "100 episodes, the same bits\n"
+    assert f"```text\n{printed}```" in PAGE.read_text(encoding="utf-8")
 
 
 NOISE = "import rain\nfrom spaql.systems.twins import check_twin, trace\n"

@@ -20,7 +20,7 @@ SHOWN = {
     "ratio": ("", " times", 1),
     "crossing": ("batch ", "", 0),
     "count": ("", f" of {AGENTS}", 0),
-    "same order": ("", " of 6 pairs alike", 0),
+    "same order": ("", " pairs alike", 0),
 }
 
 

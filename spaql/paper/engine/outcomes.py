@@ -88,18 +88,18 @@ def of_curve(job: Job, history: np.ndarray) -> dict[str, float]:
     early = rewards[(at > 0) & (at <= EARLY) & (not ALGORITHMS[job.algorithm].by_samples)]
     return {
         "early": float(early.mean()) if early.size else np.nan,
-        "early_all": mean_of_everything(job, history, EARLY),
-        "budget_all": mean_of_everything(job, history, BUDGET // BATCH),
+        "early_all": mean_on_the_way(job, history, EARLY),
+        "budget_all": mean_on_the_way(job, history, BUDGET // BATCH),
     }
 
 
-def mean_of_everything(job: Job, history: np.ndarray, count: int) -> float:
-    """Return the mean reward over so many batches, all samples counted that the algorithm needs.
+def mean_on_the_way(job: Job, history: Curves, count: int, rollouts: bool = True) -> float:
+    """Return the mean reward over so many batches, all samples counted that the algorithm needs, or those of training.
 
     At every 20th batch it is the reward of the newest policy that its samples suffice for; before the first, that of
     the first.
     """
-    at = np.searchsorted(samples_behind(job, history), np.arange(20, count + 1, 20) * BATCH, side="right") - 1
+    at = np.searchsorted(samples_behind(job, history, rollouts), np.arange(20, count + 1, 20) * BATCH, side="right") - 1
     return float(history["rewards"][np.maximum(at, 0)].mean())
 
 
