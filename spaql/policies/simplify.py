@@ -114,11 +114,12 @@ def simplify(
     streams = [np.random.default_rng(stream) for stream in check_seed(seed).spawn(4)]
     for tree, *_ in imitations(policy, env, 2, 1, 1, np.random.default_rng(0), horizon):
         seconds_each(tree, env, tree.variables.space, 1, horizon)  # all is compiled before the clock runs
-    each, count = np.inf, 2
-    for _ in range(3):  # many at a time take less each
+    each = np.inf
+    for count in (2, 14, 98):  # many at a time take less each; and each twice, as the machine may be busy
         begun = time.monotonic()
-        each = min(each, seconds_each(policy, env, space_of(env), count, horizon))
-        count = int(np.clip(0.1 / each, 2, 100))
+        each = min(each, *(seconds_each(policy, env, space_of(env), count, horizon) for _ in range(2)))
+        if each * count > max(0.1, seconds / 200):
+            break
     imitated: list[Tree] = []
     if seconds < (least := 2 * SIZES * FEWEST * each):
         raise ValueError(f"seconds must be at least {least:.1f} where an episode takes {each:.2g} s, not {seconds}")

@@ -1,5 +1,6 @@
 """Policies as tables and trees: against the agents themselves and Gymnasium."""
 
+import itertools
 import json
 import os
 import signal
@@ -145,10 +146,10 @@ class Plane(gym.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self.observation_space.sample(), {}
+        return self.np_random.uniform(-1, 1, 3), {}
 
     def step(self, action):
-        return self.observation_space.sample(), float(action[0]), False, False, {}
+        return self.np_random.uniform(-1, 1, 3), float(action[0]), False, False, {}
 
 
 def test_policies_of_any_environment():
@@ -227,13 +228,15 @@ def test_the_search_and_its_evaluation_keep_their_time():
 
 
 def test_what_is_compiled_takes_no_time_from_the_search(agents, monkeypatch, caplog):
-    compiled, play = [], sys.modules["spaql.policies.play"].run_policy
+    compiled, clock, play = [], itertools.count(step=1e-6), sys.modules["spaql.policies.play"].run_policy
 
     def compiling(policy, *given, **options):
         if isinstance(policy, Tree) and not compiled:
-            compiled.append(time.sleep(2.2))
+            compiled.append(1000.0)
         return play(policy, *given, **options)
 
+    now = SimpleNamespace(monotonic=lambda: next(clock) + sum(compiled))  # a clock that no busy machine disturbs
+    monkeypatch.setattr(sys.modules["spaql.policies.simplify"], "time", now)
     monkeypatch.setattr(sys.modules["spaql.policies.imitate"], "run_policy", compiling)
     tree = agents[SPAQL, "CartPole-v0"].policy.tree()
     simplify(tree, env="CartPole-v0", seconds=2, leaves=4, episodes=10, proposals=0, fresh=50)
@@ -255,9 +258,6 @@ def test_ctrl_c_ends_the_search_with_the_best_tree_so_far(agents, monkeypatch, c
     found = policy.simplify(leaves=8, proposals=1, episodes=10, fresh=50)
     assert any(found.smallest.tree is size.tree for size in found.curve)
     assert "so far" in caplog.text
-
-
-# Imitation
 
 
 def bang_bang(points):
