@@ -35,6 +35,13 @@ INLINED = CALLED | {"forceinline": True}
 python_or_jit = register_jitable(**INLINED)
 
 
+@python_or_jit
+def copy_row(array, row, into):
+    """Write a row of an array, number by number: an assignment of whole rows compiles for three seconds."""
+    for i in range(len(into)):
+        into[i] = array[row, i]
+
+
 def non_owning(value: Any) -> Any:
     """Return a view of an array, or of those in a named tuple, whose references compiled code need not count."""
     return value  # counting costs more than what the hot loops compute; the lender must keep the arrays alive

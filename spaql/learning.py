@@ -49,11 +49,11 @@ class State(NamedTuple):
 
 def copy_of(part: Any) -> Any:
     """Return a copy that shares no array that learning changes."""
-    if part is None:
-        return None
     if isinstance(part, Partition):
         return copy_partition(part)
-    return part._replace(**{name: array.copy() for name, array in part._asdict().items() if hasattr(array, "copy")})
+    if isinstance(part, tuple):
+        return part._replace(**{name: copy_of(value) for name, value in part._asdict().items()})
+    return part.copy() if hasattr(part, "copy") else part
 
 
 class Learning:

@@ -30,7 +30,7 @@ from numba.extending import overload_method
 
 from spaql.agent import MOST_ACTIONS, Agent
 from spaql.checks import MOST, check_integer
-from spaql.compiling import INLINED, cached_jit, non_owning, python_or_jit
+from spaql.compiling import INLINED, cached_jit, copy_row, non_owning, python_or_jit
 from spaql.files import check_array
 from spaql.loop import end_iteration
 from spaql.parameters import Common, no_parameter
@@ -143,13 +143,6 @@ class Run(NamedTuple):
 def share_of_random(how, taken):
     """ε_t = max(ε, exp(-t / decay)), the share of random actions after t samples."""
     return max(how.epsilon, math.exp(-taken / how.decay))
-
-
-@python_or_jit
-def copy_row(array, row, into):
-    """Write a row of an array, number by number: an assignment of whole rows compiles for three seconds."""
-    for i in range(len(into)):
-        into[i] = array[row, i]
 
 
 @cached_jit

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spaql.checks import Seed, check_integer, check_number, check_seed, load
-from spaql.compiling import python_or_jit
+from spaql.compiling import copy_row, python_or_jit
 from spaql.interrupts import alone
 from spaql.policies.interval import paper_interval, worst_mean
 from spaql.policies.tree import Tree, descend
@@ -32,9 +32,10 @@ def play(world, starts, tree, noise, rng, limit, rewards, steps, seen):
                 if noise[j] > 0.0:
                     observation[j] += noise[j] * rng.standard_normal()
             if len(seen):
-                seen[i, h] = observation
+                for j in range(noise.size):  # as in `copy_row`
+                    seen[i, h, j] = observation[j]
             turn(world.space, observation, observation)
-            action[:] = actions[descend(feature, threshold, left, right, observation)]
+            copy_row(actions, descend(feature, threshold, left, right, observation), action)
             reward, over = world.step(state, action, x)
             total += reward
             if over:

@@ -140,21 +140,21 @@ def test_aql_has_a_policy_for_each_time_step():
 class Plane(gym.Env):
     """A user's environment: bounded and unbounded observations, two continuous actions."""
 
-    high = np.array([1, 5, np.inf])
+    high = np.array([1, 5, np.inf, 1])  # as many as CartPole has, so that both compile the same
     observation_space = gym.spaces.Box(-high, high, dtype=np.float64)
     action_space = gym.spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self.np_random.uniform(-1, 1, 3), {}
+        return self.np_random.uniform(-1, 1, 4), {}
 
     def step(self, action):
-        return self.np_random.uniform(-1, 1, 3), float(action[0]), False, False, {}
+        return self.np_random.uniform(-1, 1, 4), float(action[0]), False, False, {}
 
 
 def test_policies_of_any_environment():
     agent = SPAQL(Plane(), xi=1, seed=0, horizon=20).learn(30, 1)
-    points = np.random.default_rng(0).normal(size=(2000, 3))
+    points = np.random.default_rng(0).normal(size=(2000, 4))
     tree = agent.policy.tree()
     assert tree.leaves > 3
     assert np.array_equal(tree.predict(points)[0], agent.predict(points, deterministic=True)[0])

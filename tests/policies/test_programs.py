@@ -31,7 +31,7 @@ def case(request):
     agent = AGENTS[request.param]()
     tree = agent.policy.tree()
     if request.param == "two actuators":
-        points = np.random.default_rng(0).normal(size=(3000, 3))
+        points = np.random.default_rng(0).normal(size=(3000, 4))
     elif request.param == "an angle":
         points = random_observations("Pendulum-v1", 3000)
     else:
