@@ -51,7 +51,7 @@ def copy_of(part: Any) -> Any:
     """Return a copy that shares no array that learning changes."""
     if isinstance(part, Partition):
         return copy_partition(part)
-    if isinstance(part, tuple):
+    if hasattr(part, "_replace"):
         return part._replace(**{name: copy_of(value) for name, value in part._asdict().items()})
     return part.copy() if hasattr(part, "copy") else part
 

@@ -244,7 +244,6 @@ class Fit(NamedTuple):
     predicted: np.ndarray
     distance: np.ndarray  # of the paper's number, as a normal score
     chi2: float
-    without_random: float  # chi-square of all numbers but Random's, which the text's reading alone has another of
 
 
 def fit(values, covariance, degrees) -> Fit:
@@ -256,10 +255,7 @@ def fit(values, covariance, degrees) -> Fit:
     t = (printed - values) / error
     distance = np.sign(t) * -stats.norm.ppf(stats.t.sf(np.abs(t), degrees))  # as improbable as these t
     correlation = covariance / np.outer(error, error)
-    rest = (numbers.algorithm != "Random").to_numpy()
-    chi2 = distance @ np.linalg.solve(correlation, distance)
-    without_random = distance[rest] @ np.linalg.solve(correlation[np.ix_(rest, rest)], distance[rest])
-    return Fit(values, distance, chi2, without_random)
+    return Fit(values, distance, distance @ np.linalg.solve(correlation, distance))
 
 
 @functools.cache

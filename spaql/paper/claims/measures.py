@@ -259,7 +259,7 @@ def measure_count(claim, groups, column):
 
 
 def measure_same_order(claim, groups, column):
-    """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs have the same sign on both.
+    """Compare pairs of algorithms on two systems, ξ pooled; shown is how many pairs are in the same order on both.
 
     A pair is in the same order if its sign is shown on both systems, or if on both it is shown to be level, within
     10 %; and it is reversed if opposite signs are shown.  Its tails are those of a number that should be above zero.
@@ -268,7 +268,11 @@ def measure_same_order(claim, groups, column):
         [compare(*(pooled(groups, f"xi, {system}, {name}, all", column) for name in pair)) for system in claim.systems]
         for pair in claim.pairs
     ]
-    same = sum(np.sign(one.ours.mean) == np.sign(other.ours.mean) for one, other in found)
+    same = sum(
+        np.sign(one.ours.mean) == np.sign(other.ours.mean)
+        or all(abs(each.ours.mean) <= 0.1 * abs(each.reference) for each in (one, other))
+        for one, other in found
+    )
     tails = tuple(pair_tails(*pair) for pair in found)
     return Measured(Interval(same, np.nan, np.nan), "Welch, pairs", tails, effect=same / len(found))
 

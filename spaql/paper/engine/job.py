@@ -61,7 +61,8 @@ def columns_of(job: Job) -> dict:
 def job_of(row, study: str = "") -> Job:
     """Return the job of a row."""
     fields = {field: row[column] for field, column in FIELDS.items()}
-    fields["rules"] = parse_rules(fields["rules"])
+    rules = fields["rules"]
+    fields["rules"] = RULES.get(rules) or Rules(**dict(part.split("=") for part in rules.split(", ")))
     fields["parameters"] = frozen(json.loads(fields["parameters"]))
     return Job(**fields, study=study or row.get("study", ""))
 
@@ -72,11 +73,6 @@ def rules_text(rules: Rules) -> str:
         if rules == known:
             return name
     return ", ".join(f"{name}={rule}" for name, rule in rules._asdict().items() if rule != Rules._field_defaults[name])
-
-
-def parse_rules(text: str) -> Rules:
-    """Return the rules of a text."""
-    return RULES[text] if text in RULES else Rules(**dict(part.split("=") for part in text.split(", ")))
 
 
 def cell_of(job: Job) -> int:
