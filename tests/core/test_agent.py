@@ -34,10 +34,7 @@ def make(algorithm, env, seed=0, **parameters):
 
 
 class Arm(gym.Env):
-    """A joint that two torques move, unbounded in speed: a user's environment with a Box of two actions.
-
-    Two sensors show nothing, so that it has as many variables as CartPole, and both compile the same.
-    """
+    """A user's environment: a joint that two torques move.  It has CartPole's number of variables, to compile less."""
 
     observation_space = spaces.Box(np.array([-1, -np.inf, -1, 0], np.float32), np.array([1, np.inf, 1, 4], np.float32))
     action_space = spaces.Box(np.array([-1, 0], np.float32), np.array([1, 4], np.float32))

@@ -1,7 +1,5 @@
 """The book's page on a problem of one's own: its files, written and run as printed, one after the other."""
 
-import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -14,17 +12,34 @@ from tests.policies.test_programs import from_structured_text
 
 PAGE = (Path(__file__).parents[2] / "book" / "own_problem.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(?:python|c)\n(?:#|/\*) ([\w.]+)(?: \*/)?\n(.*?)```", PAGE, re.DOTALL)
-ASKED = {"with_tensorboard.py": "tensorboardX", "with_optuna.py": "optuna"}
-
-
 PRINTS = r"```python\n# ([\w.]+)\n(?:(?!```).)*```\n\nIt prints[^\n]*:\n\n```text\n(.*?)```"
 SHOWN = dict(re.findall(PRINTS, PAGE, re.DOTALL))
+
+DRIVER = """
+import runpy, sys
+for name in sys.argv[1:]:
+    print("program", name, flush=True)
+    runpy.run_path(name, run_name="__main__")
+"""
+
+
+def follow(where, blocks):
+    """Write blocks to files, run the programs among them in one process, and return what each printed."""
+    for name, text in blocks:
+        with (where / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+    names = [name for name, _ in blocks if name not in ("room.py", "loop.c")]
+    command = [sys.executable, "-c", DRIVER, *names]
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return dict(part.split("\n", 1) for part in done.stdout.split("program ")[1:])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which the page is followed: what each of its programs printed, and said, by name."""
-    return tmp_path_factory.mktemp("room"), {}
+    """A folder in which the page is followed, and what each of its programs printed."""
+    where = tmp_path_factory.mktemp("room")
+    return where, follow(where, [block for block in BLOCKS if "with_" not in block[0]])
 
 
 def test_the_page_has_its_files():
@@ -32,34 +47,17 @@ def test_the_page_has_its_files():
     assert len(BLOCKS) == PAGE.count("```python") + PAGE.count("```c\n") == len(set(names))
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [pytest.param(*block, marks=pytest.mark.long if "optuna" in block[0] else ()) for block in BLOCKS],
-    ids=[f"{i}-{name}" for i, (name, _) in enumerate(BLOCKS)],
-)
-def test_each_block_runs_as_printed(folder, name, text):
-    where, printed = folder
-    with (where / name).open("a", encoding="utf-8") as file:
-        file.write(text)
-    if name in ("room.py", "loop.c"):
-        return
-    if name in ASKED and importlib.util.find_spec(ASKED[name]) is None and "NEED_RECIPES" not in os.environ:
-        pytest.skip(f"{ASKED[name]} is not installed")
-    done = subprocess.run([sys.executable, name], cwd=where, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    printed[name] = done.stdout, done.stderr
-
-
-def said(folder, name):
-    if name not in folder[1]:
-        pytest.skip(f"{name} has not run: run this whole file")
-    return folder[1][name]
+@pytest.mark.parametrize("module", [pytest.param("optuna", marks=pytest.mark.long), "tensorboardX"])
+def test_a_recipe_runs_as_printed(folder, module):
+    pytest.importorskip(module)
+    name = f"with_{module.lower().rstrip('x')}.py"
+    follow(folder[0], [(name, dict(BLOCKS)[name])])
 
 
 def test_what_programs_print_is_shown_below_them(folder):
     assert set(SHOWN) == {"learn.py", "worst.py", "exported.py", "watched.py", "many.py", "changed.py"}
     for name, text in SHOWN.items():
-        assert text in said(folder, name)[0], name
+        assert text in folder[1][name], name
 
 
 def test_best_and_last_are_kept_and_drawn(folder):
@@ -71,7 +69,7 @@ def test_best_and_last_are_kept_and_drawn(folder):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_the_exported_functions_keep_the_room_warm(folder):
     where, _ = folder
-    assert "power" in said(folder, "exported.py")[0]
+    assert "power" in folder[1]["exported.py"]
     command = re.search(r"```\n(cc .*)\n\./thermostat\n```", PAGE).group(1)
     subprocess.run(command.split(), cwd=where, check=True)
     shown = subprocess.run([where / "thermostat"], capture_output=True, text=True, check=True).stdout

@@ -42,7 +42,9 @@ def agents():
         for algorithm in (SPAQLTS, SPAQL)
     }
     others = [system for system in SYSTEMS if system not in TRAINED]  # interpreted, to compile less
-    return trained | {(system, "SPAQL"): SPAQL(Opaque(make_env(system)), xi=4, seed=1).learn(5, 1) for system in others}
+    return trained | {
+        (system, "SPAQLR"): SPAQLR(Opaque(make_env(system)), seed=1).learn(samples=500) for system in others
+    }
 
 
 @pytest.fixture(scope="module")
