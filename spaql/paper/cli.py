@@ -77,6 +77,7 @@ def make_parser():
 def run(notebook, given, output, help):
     """Run a notebook with parameters that are checked first, or show them."""
     import papermill
+    from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
     logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
@@ -99,7 +100,10 @@ def run(notebook, given, output, help):
         # Sockets of the kernel's own: ports that were free when they were chosen may be taken when it opens them.
         sockets = Config(KernelManager={"transport": "ipc", "connection_file": f"{folder}/kernel.json"})
         shown = sys.stderr.isatty()
-        papermill.execute_notebook(path, output, parameters, cwd=path.parent, config=sockets, progress_bar=shown)
+        try:
+            papermill.execute_notebook(path, output, parameters, cwd=path.parent, config=sockets, progress_bar=shown)
+        except PapermillExecutionError as error:
+            raise RuntimeError(f"{error.ename}: {error.evalue}; {output} shows where") from None
     print(output)
 
 

@@ -1,6 +1,6 @@
 """Episodes under policies, also on changed systems: machine code on compiled ones, interpreted on any other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -179,7 +179,7 @@ def robustness(
     policies: Mapping[str, Any],
     env: str | gym.Env,
     variants: Mapping[str, gym.Env] | None = None,
-    noises: Iterable[float] = (),
+    noises: ArrayLike = (),
     *,
     episodes: int = 1000,
     seed: Seed = 0,
@@ -196,7 +196,7 @@ def robustness(
     variants
         Environments with other constants, by name.
     noises
-        Standard deviations of Gaussian noise on every observed variable, each in the variable's own unit.
+        Standard deviations, or one, of Gaussian noise on every observed variable, each in the variable's own unit.
     episodes, seed, horizon
         As for `evaluate`.
 
@@ -220,7 +220,7 @@ def robustness(
     horizon = horizon_of(usual, horizon)  # of its variants, too, which may have no limit of their own
     first, noisy = check_seed(seed).spawn(2)
     cases = [("usual", usual, 0.0), *((name, make_env(variant), 0.0) for name, variant in (variants or {}).items())]
-    cases += [("noise", usual, check_number("noise", noise, at_least=0.0)) for noise in noises]
+    cases += [("noise", usual, check_number("noise", noise, at_least=0.0)) for noise in np.ravel(noises).tolist()]
     for change, system, _ in cases:
         if (system.action_space, system.observation_space.shape) != (usual.action_space, usual.observation_space.shape):
             raise ValueError(f"{change!r} has other actions or observations than {usual}: give variants of one system")

@@ -31,9 +31,6 @@ def same(agent, other):
     return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
-# The same agent, however it comes about
-
-
 @same_sines
 @pytest.mark.parametrize(("algorithm", "naive", "small"), [(TileQ, NaiveTiles, TILES), (SPAQLR, NaiveCells, CELLS)])
 @pytest.mark.parametrize("env_id", IDS)

@@ -55,18 +55,20 @@ def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, 
 
 
 # Two kernels that start at once may choose the same free port, sockets are each one's own.
-USED = "import ipykernel, json; print(agents + 1, json.loads(ipykernel.get_connection_info())['transport'])"
+USED = "import ipykernel, json; print(5 // agents, json.loads(ipykernel.get_connection_info())['transport'])"
 
 
 def test_run_executes_a_notebook_with_other_parameters(tmp_path):
-    notebook = nbformat.v4.new_notebook(
-        metadata={"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
-    )
+    kernel = {"name": "python3", "display_name": "", "language": "python"}
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
     declared = nbformat.v4.new_code_cell("agents: int = 20  # how many", metadata={"tags": ["parameters"]})
     notebook.cells = [declared, nbformat.v4.new_code_cell(USED)]
     nbformat.write(notebook, tmp_path / "in.ipynb")
-    main(["run", str(tmp_path / "in.ipynb"), "-p", "agents", "5", "--output", str(tmp_path / "out.ipynb")])
-    assert nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1].outputs[0].text == "6 ipc\n"
+    command = ["run", str(tmp_path / "in.ipynb"), "--output", str(tmp_path / "out.ipynb"), "-p", "agents"]
+    main([*command, "5"])
+    assert nbformat.read(tmp_path / "out.ipynb", as_version=4).cells[-1].outputs[0].text == "1 ipc\n"
+    with pytest.raises(SystemExit, match=r"ZeroDivisionError.*out\.ipynb"):  # one line
+        main([*command, "0"])
 
 
 def test_run_lists_the_parameters_of_a_notebook(capsys):

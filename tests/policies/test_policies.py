@@ -315,7 +315,7 @@ def test_robustness_plays_every_policy_from_the_same_starts(agents):
     short.unwrapped.length = 0.05
     agent = agents[SPAQLTS, "CartPole-v0"]
     policies = {"exact": agent.policy.tree(), "policy": agent.policy, "agent": agent}
-    frame = robustness(policies, "CartPole-v0", {"short": short}, noises=[0.3], episodes=100).set_index("policy")
+    frame = robustness(policies, "CartPole-v0", {"short": short}, noises=0.3, episodes=100).set_index("policy")
     assert list(frame.change[:3]) == ["usual", "short", "noise"]
     exact, same = frame.loc["exact"], frame.loc["policy"]
     assert np.allclose(exact["mean"][:2], same["mean"][:2])  # noise is drawn in another order
