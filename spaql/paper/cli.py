@@ -77,7 +77,6 @@ def make_parser():
 def run(notebook, given, output, help):
     """Run a notebook with parameters that are checked first, or show them."""
     import papermill
-    from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
     logging.getLogger("papermill").setLevel(logging.WARNING)  # its progress bar says enough
@@ -98,11 +97,12 @@ def run(notebook, given, output, help):
     parameters = {name: parse_value(name, text, known) for name, text in given}
     with tempfile.TemporaryDirectory() as folder:
         # Sockets of the kernel's own: ports that were free when they were chosen may be taken when it opens them.
-        sockets = Config(KernelManager={"transport": "ipc", "connection_file": f"{folder}/kernel.json"})
+        config = Config(KernelManager={"transport": "ipc", "connection_file": f"{folder}/kernel.json"})
+        config.NotebookClient.extra_arguments = ["--log-level=CRITICAL"]  # what it says of a Ctrl-C helps nobody
         shown = sys.stderr.isatty()
         try:
-            papermill.execute_notebook(path, output, parameters, cwd=path.parent, config=sockets, progress_bar=shown)
-        except PapermillExecutionError as error:
+            papermill.execute_notebook(path, output, parameters, cwd=path.parent, config=config, progress_bar=shown)
+        except papermill.exceptions.PapermillExecutionError as error:
             raise RuntimeError(f"{error.ename}: {error.evalue}; {output} shows where") from None
     print(output)
 
