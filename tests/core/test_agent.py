@@ -359,3 +359,4 @@ def test_an_agent_in_files_that_only_can_be_read_learns(tmp_path):
         joblib.dump(agent, tmp_path / "agent")
         lent = joblib.load(tmp_path / "agent", mmap_mode="r")
         assert np.array_equal(lent.learn(2, 2).history, agent.learn(2, 2).history)
+    assert lent._best.tiles.places.flags.writeable  # or machine code would be made anew
