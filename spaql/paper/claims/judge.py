@@ -25,13 +25,12 @@ import pandas as pd
 
 from spaql.paper.chapters.readings import best_reading, luck_of, reading_groups
 from spaql.paper.claims.load import DIFFERS, HOLDS, NOT_JUDGED, UNDECIDED, load_claims
-from spaql.paper.claims.measures import AGENTS, MEASURES, Measured, MissingError, load_groups
+from spaql.paper.claims.measures import AGENTS, MARGIN, MEASURES, Measured, MissingError, load_groups
 from spaql.paper.engine.statistics import holm
 from spaql.policies.interval import Interval
 
 EQUALITIES = ("number", "level", "levels", "count")
 ORDERS = ("order", "same order")
-MARGIN = 0.1  # of the paper's value
 IN_WORDS = "in words"  # where the paper prints no number
 NEAR = "near"  # an equality that holds within its margin, and a difference is shown, too
 UNKNOWN = Interval(np.nan, np.nan, np.nan)

@@ -19,6 +19,7 @@ from spaql.paper.engine.study import published
 from spaql.policies.interval import Interval, paper_interval
 
 AGENTS = 20  # behind each of the paper's numbers
+MARGIN = 0.1  # within which two numbers are equal, of the one that is the reference
 STUDIES = ("xi", "long", "trpo")  # of the text's experiment
 CHANGED = ("ablation", "readings")  # which have agents for them as well, under other rules and readings
 
@@ -270,7 +271,7 @@ def measure_same_order(claim, groups, column):
     ]
     same = sum(
         np.sign(one.ours.mean) == np.sign(other.ours.mean)
-        or all(abs(each.ours.mean) <= 0.1 * abs(each.reference) for each in (one, other))
+        or all(abs(each.ours.mean) <= MARGIN * abs(each.reference) for each in (one, other))
         for one, other in found
     )
     tails = tuple(pair_tails(*pair) for pair in found)
@@ -282,7 +283,7 @@ def pair_tails(one: Measured, other: Measured) -> Tails:
     (first,), (second,) = one.tails, other.tails
     both_up, both_down = max(first.below(0), second.below(0)), max(first.above(0), second.above(0))
     apart = min(max(first.below(0), second.above(0)), max(first.above(0), second.below(0)))
-    margins = (first, 0.1 * abs(one.reference)), (second, 0.1 * abs(other.reference))
+    margins = (first, MARGIN * abs(one.reference)), (second, MARGIN * abs(other.reference))
     level = max(max(tails.below(-margin), tails.above(margin)) for tails, margin in margins)
     same = min(1.0, 3 * min(both_up, both_down, level))  # one of three ways to be in the same order
     return Tails(lambda bound: same, lambda bound: min(1.0, 2 * apart))
