@@ -26,21 +26,21 @@ class AQL(Agent):
     seed
         Seeds everything: same seed, same numbers.
     env_seed
-        Seeds the environment alone, for agents that shall see the same first states.
+        Seeds the environment alone, so that agents can share their start states.
     horizon
-        H, also the greatest length of an episode.  If not given it is the environment's own limit, which is the paper's
-        200 for the paper's systems; where there is none it is 200, with a warning when an episode comes to it.
+        H, also the greatest length of an episode.  If not given, the environment's own limit, which is 200 for the
+        paper's systems; without such a limit 200, with a warning if an episode gets there.
     slopes
         The slope m at the origin of the sigmoid that bounds unbounded observations: one number, or one for each
         observation (those of bounded ones are not used).  The sigmoid is steep within ±1/m and flat beyond a few
         times that.
     bounds
-        Bounds to use in the place of the environment's own: one pair (low, high), or a list with a pair or None for
-        each observation.  What lies outside is clipped to them.  For unbounded observations that are not near zero.
+        Bounds to use instead of the environment's own: one pair (low, high), or a list with a pair or None for each
+        observation.  What lies outside is clipped.  Useful for unbounded observations that are not near zero.
     initial
         The estimate Q of the first ball: H if not given, as in the paper.
     discount
-        What the value of the next state is multiplied by: 1 as in the paper, which has none.
+        What the value of the next state is multiplied by; 1 in the paper, which has no discount.
     rules
         "paper", "released", or a `Rules` for a mixture.
 
@@ -121,7 +121,7 @@ class SPAQLTS(Agent):
 
 
 class Random(Agent):
-    """The baseline that draws its actions uniformly; `learn` only evaluates.  It takes what `AQL` does, but no ξ."""
+    """The baseline that draws its actions uniformly.  `learn` only evaluates.  Parameters as for `AQL`, without ξ."""
 
     algorithm = rules.RANDOM
 

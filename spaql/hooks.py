@@ -14,7 +14,7 @@ from spaql.policies.interval import worst_mean
 
 
 def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], None]:
-    """Return a callback that saves the agent after every so many iterations, each time over the last file.
+    """Return a callback that saves the agent every few iterations, each time replacing the last file.
 
     Examples
     --------
@@ -34,11 +34,10 @@ def checkpoint(path: str | os.PathLike, every: int = 100) -> Callable[[Agent], N
 def keep_best(
     path: str | os.PathLike, every: int = 10, episodes: int = 100, seed: int = 0, worst: float = 1.0
 ) -> Callable[[Agent], None]:
-    """Return a callback that evaluates the agent now and then, and keeps the best one so far in a file.
+    """Return a callback that evaluates the agent every few iterations, and keeps the best one so far in a file.
 
-    All are evaluated on the same episodes, apart from those it learns from.  A run that goes on from a checkpoint goes
-    on with its file; a new run needs a new one.  The best mean of many is too high: what the agent earns, other
-    episodes say.
+    The episodes are the same each time, and not those of training.  A run that goes on from a checkpoint continues the
+    same file; a new run needs a new one.  The best of many means is too high: evaluate the agent on other episodes.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ def keep_best(
     episodes, seed
         Of each evaluation.
     worst
-        The share of the episodes, the worst ones, whose mean decides; 1 takes them all.
+        Decide by the mean of this share of the episodes, the worst ones; 1 takes them all.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def train_many(
     """Train many agents in parallel, and return what each of them earns on fresh episodes, one row per agent.
 
     Compiled systems use threads, other environments processes.  The numbers do not depend on how many there are.
-    Columns: what is swept, `mean`, `worst 5 %`, `worst`, `all samples` (rollouts counted), `agent`.
+    Columns: the parameters tried, `mean`, `worst 5 %`, `worst`, `all samples` (rollouts counted), `agent`.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ def train_many(
     learn
         What `agent.learn` takes, as `{"samples": 20_000}`.
     agents
-        How many for each combination of parameters; those of one number have one seed, to be compared in pairs.
+        How many for each combination of parameters.  Agent k of every combination has the same seed, so that
+        combinations can be compared in pairs.
     seed
         Seeds everything.
     episodes
@@ -54,8 +55,8 @@ def train_many(
     progress_bar
         Show how many are done, on standard error.
     **parameters
-        Of the agents.  A list is swept, here and in `learn`, and has a column; several lists are combined.  (`angles`,
-        `bounds`, `reference` and `slopes` are lists themselves, and are not swept.)
+        The agents' parameters.  Each value of a list is tried, here and in `learn`, and several lists are combined.
+        (`angles`, `bounds`, `reference` and `slopes` are lists themselves, of which nothing is tried.)
 
     Examples
     --------

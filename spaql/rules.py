@@ -8,9 +8,9 @@ RANDOM, AQL, SPAQL, SPAQL_TS, SPAQL_R, TILE_Q = range(6)
 
 
 class Rules(NamedTuple):
-    """What can be done otherwise than in the paper's text, which gives the defaults.
+    """Variants of the algorithms; the defaults follow the paper's text.
 
-    These are six rules of the authors' released program that differ from the text or fill its gaps.
+    In these six rules the authors' released program differs from the text or fills a gap in it.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class SPAQLR(ReplayAgent):
     slopes, discount, initial, alpha, epsilon, decay, replays, steps, actions, angles
         As for `TileQ`.
     visits
-        Of a cell until it is halved.
+        The number of visits after which a cell is halved.
 
     Examples
     --------

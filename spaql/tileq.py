@@ -38,7 +38,7 @@ MOST_WEIGHTS = 5_000_000  # 40 MB
 
 
 class TileQ(ReplayAgent):
-    """Q-learning on tiles with replay: the one to use where a task has up to some four state variables.
+    """Q-learning on tiles with replay: the one to use for tasks with up to about four state variables.
 
     Parameters
     ----------
@@ -59,16 +59,16 @@ class TileQ(ReplayAgent):
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random; 0.1 and 2000 if not given.
     replays
-        How many transitions are drawn from the memory after each step, to learn from them again: 16 if not given.
+        How many remembered transitions to learn from again after each step, 16 if not given.
     steps
-        A target follows its episode for at most so many steps, 50 if not given, while that takes the actions now
-        thought best.
+        The greatest number of steps for which a target follows its episode, 50 if not given.  It stops earlier where
+        the episode takes an action that is not the one now thought best.
     actions
-        A continuous action is chosen from so many values of each of its dimensions, evenly spaced, both ends included;
-        if not given from the ends alone, between which a policy can switch at every step.
+        How many values of a continuous action to choose from, in each of its dimensions: evenly spaced, both ends
+        included.  If not given, the two ends alone.
     angles
-        Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the angle is seen in
-        their place.  If not given, those of a registered system; of other environments none.
+        Pairs of places in the observation that hold cosine and sine of an angle, as [(0, 1)]: the agent then sees the
+        angle.  If not given, those of a registered system; none for other environments.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def imitate(
     ----------
     policy
         Whatever has Stable-Baselines3's `predict`: an agent's policy, a network, a tree.  If it has `values`, which
-        returns Q of each action, a row for each observation, states count by the best minus the worst of them.
+        returns Q of each action, a state is weighted by the difference between the best and the worst action.
     leaves
         Upper bound.
     env, horizon

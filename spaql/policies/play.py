@@ -154,7 +154,7 @@ def evaluate(
     horizon
         H, the greatest length of an episode; the environment's own limit if not given.
     starts
-        Return what was observed first in each episode, too: a row each.
+        Also return the first observation of each episode, one row each.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def robustness(
     seed: Seed = 0,
     horizon: int | None = None,
 ) -> Any:
-    """Return what policies earn on variants of their system and with noise on what they see, from the same starts.
+    """Return what policies earn, from the same starts, on variants of their system and with noisy observations.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class Policy(Greedy):
         Parameters
         ----------
         leaves
-            If given, a tree of at most so many leaves that imitates the policy.
+            If given, return a tree of at most this many leaves that imitates the policy.
         options
             Of the imitation, as `rounds`, `episodes` and `seed`; see `spaql.policies.imitate`.
         """

@@ -78,7 +78,7 @@ def simplify(
 ) -> Simplified:
     """Return the smallest tree found that keeps the return of a policy, and the best one: `smallest.tree`, `best.tree`.
 
-    Ctrl-C ends the search, and so does the end of its time; the best of what it has found by then is returned.
+    Ctrl-C or the time limit ends the search; it then returns the best that it has found.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ def simplify(
     target
         The mean return to keep; the policy's own if not given.
     leaves
-        Of the imitation that the search begins with.
+        The size of the imitation that the search begins with.
     env, horizon
         The system, and H, the greatest length of an episode; those of the policy if not given.
     seconds
-        The time that all of it may take, but for what is compiled the first time; too little for 30 episodes behind
-        each return is refused.  A search that ends before its time finds the same on every machine.
+        Time limit, without the first compilation.  It is refused if it does not allow 30 episodes for each return.  A
+        search that ends before its time finds the same on every machine.
     episodes, proposals
-        Rollouts that decide on each step of the search, fewer if there is no time for them, and changes tried at each
-        size; 0 leaves imitations as they are.
+        Rollouts that decide each step of the search (fewer if time is short), and changes tried at each size; with 0
+        the search only drops questions.
     fresh
-        Episodes that choose among the sizes, and other episodes for the report; fewer if there is no time for them.
+        Episodes that choose among the sizes, and as many others for the report; fewer if time is short.
     seed
-        Of the first states and the proposals.
+        Seeds the first states and the proposals.
 
     Examples
     --------

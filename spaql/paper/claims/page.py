@@ -106,7 +106,7 @@ def claims_table(frame) -> str:
     """Return every claim with the paper's number, ours and the verdict; the tests are folded away below each."""
     caption = (
         "Every claim, in the paper's order. Where a claim compares two groups, the number is their difference. In "
-        "brackets its 95 % interval, not corrected; up and down say on which side of the paper ours lies"
+        "brackets its 95 % interval, not corrected; up and down: ours is higher or lower than the claim says"
     )
     heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
     parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']
@@ -143,9 +143,7 @@ def minus(text):
 def deviations_table() -> Table:
     """Return the register of deviations."""
     frame = pd.DataFrame(read("deviations.toml")["deviation"])
-    frame["affects"] = [
-        f"{len(matching(*names))} claims: {', '.join(f'`{name}`' for name in names)}" for names in frame["affects"]
-    ]
+    frame["affects"] = [f"{len(matching(*names))} claims" for names in frame["affects"]]
     heads = {"topic": "what", "paper": "paper", "ours": "here", "reason": "because", "affects": "can affect"}
     caption = "Where we differ from the paper, why, and which claims it can affect"
     return Table(frame[[*heads]].rename(columns=heads), caption, "tab-deviations", words=True)
