@@ -46,12 +46,12 @@ ALGORITHMS = {
     "SPAQL": Algorithm(SPAQL, xi=True, chooses=True),
     "SPAQL-TS": Algorithm(SPAQLTS, xi=True, chooses=True),
     "SPAQL-R": REPAIRED._replace(agent=SPAQLR),
-    "TileQ": REPAIRED._replace(agent=TileQ),
+    "TileQ": REPAIRED._replace(agent=TileQ, family="tiles"),
     **dict.fromkeys(("TRPO", "TRPO tuned"), NETWORK._replace(before=True)),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK._replace(by_samples=True)),
     "Limit": Algorithm(module="spaql.paper.baselines.limit", family="textbook", by_samples=True),
     "Tree": REPAIRED._replace(module="spaql.paper.chapters.systems", family="tree"),
-    "To a level": REPAIRED._replace(module="spaql.paper.chapters.dimensions"),
+    "To a level": REPAIRED._replace(module="spaql.paper.chapters.dimensions", family="tiles"),
     "Sarsa(λ)": Algorithm(module="spaql.paper.baselines.sarsa", family="sarsa", by_samples=True),
 }
 LEARNERS = tuple(name for name, row in ALGORITHMS.items() if row.xi)
