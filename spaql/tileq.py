@@ -81,7 +81,7 @@ class TileQ(ReplayAgent):
     algorithm = rules.TILE_Q
     _policy = ValuePolicy
 
-    def __init__(self, env: str | gym.Env, *, tilings: int = 32, bins: int = 6, **shared: Unpack[Replaying]):
+    def __init__(self, env: str | gym.Env, *, tilings: int = 32, bins: int = 8, **shared: Unpack[Replaying]):
         super().__init__(env, {"tilings": tilings, "bins": bins}, **shared)
 
     def _representation(self) -> "TileWeights":

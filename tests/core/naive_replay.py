@@ -10,7 +10,7 @@ from gymnasium import spaces
 class NaiveTiles:
     """Weights by tile and action, each tile named by its grid and its place in it."""
 
-    def __init__(self, actions, angle, alpha=0.2, tilings=32, bins=6, **_):
+    def __init__(self, actions, angle, alpha=0.2, tilings=32, bins=8, **_):
         self.actions, self.angle, self.alpha, self.tilings, self.bins = actions, angle, alpha, tilings, bins
         self.weights, self.updates = collections.defaultdict(float), collections.Counter()
 
