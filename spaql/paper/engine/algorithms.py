@@ -51,7 +51,7 @@ ALGORITHMS = {
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK._replace(by_samples=True)),
     "Limit": Algorithm(module="spaql.paper.baselines.limit", family="textbook", by_samples=True),
     "Tree": REPAIRED._replace(module="spaql.paper.chapters.systems", family="tree"),
-    "To a level": REPAIRED._replace(module="spaql.paper.chapters.dimensions", family="tiles"),
+    "To a level": REPAIRED._replace(module="spaql.paper.chapters.dimensions"),
     "Sarsa(λ)": Algorithm(module="spaql.paper.baselines.sarsa", family="sarsa", by_samples=True),
 }
 LEARNERS = tuple(name for name, row in ALGORITHMS.items() if row.xi)
