@@ -123,7 +123,6 @@ def compile_when_called(function: Callable, folder: Path | None, subject: str = 
     return compiled
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Where machine code is kept.  Numba looks for changes only in the file of the function that it keeps, not in those of
 # the functions that this one calls: so there is a folder for each digest of all that it can reach.
 

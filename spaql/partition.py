@@ -309,7 +309,6 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
         highs[new, i] = high if upper else middle
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Partitions of files, whose indices compiled code would follow without looking
 
 

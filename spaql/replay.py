@@ -41,7 +41,6 @@ MEMORY = 100_000  # transitions
 GOES_ON, CUT_OFF, TERMINAL = range(3)  # how an episode stands after a transition
 FOREVER = -1  # a number of samples that is never reached
 
-# ---------------------------------------------------------------------------------------------------------------------
 # What the loop asks of a representation; `TileWeights` says what for.  `states` and `codes` have a row for each state:
 # the state itself, and numbers by which the representation finds it again faster; `row` says which one is meant.
 
@@ -55,7 +54,6 @@ METHODS = {
 for name, method in METHODS.items():
     overload_method(types.NamedTuple, name, jit_options=INLINED)(method)
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The memory
 
 
@@ -112,7 +110,6 @@ def lengthened(array: np.ndarray, rows: int) -> np.ndarray:
     return np.pad(array, ((0, rows), *[(0, 0)] * (array.ndim - 1)))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The loop
 
 
@@ -289,7 +286,6 @@ def place_all(what, memory):
         what.place(memory.y, memory.codes_y, i)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The agent
 
 

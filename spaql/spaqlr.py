@@ -68,7 +68,6 @@ class SPAQLR(ReplayAgent):
         return one_cell(len(self._space.centre), self._choices(), given["initial"], given["alpha"], given["visits"])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The representation: a binary tree in flat arrays, whose leaves are the cells.  Functions take the arrays and the
 # number of a row: compiled code counts references to whatever it takes out of a tuple or an array.
 

@@ -100,7 +100,6 @@ class TileQ(ReplayAgent):
         return TileWeights(tiles, weights, updates, choices, rate, tiles.tilings)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Tile coding
 
 
@@ -140,7 +139,6 @@ def sum_of(weights, found, row, column):
     return total
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # The representation.  Its methods take the number of a row instead of the row: compiled code counts references to every
 # row it makes.
 
