@@ -55,7 +55,7 @@ class TileQ(ReplayAgent):
     alpha
         α, the learning rate of a tile at first, 0.2 if not given.
     tilings
-        n, how many grids; a power of two.
+        How many grids; a power of two.
     bins
         How many tiles each of them has along an axis.
     epsilon, decay

@@ -210,7 +210,7 @@ def story(data: dict) -> str:
     return (
         f"On Pendulum the tree of {small['leaves']} leaves that the search found earns "
         f"{number(small['reward'], 0)}; the SPAQL policy that it came from, with {parent['leaves']} leaves, earns "
-        f"{number(parent['reward'], 0)}. Started hanging straight down, the pendulum hangs on under both."
+        f"{number(parent['reward'], 0)}. A pendulum that starts straight down stays there under both."
     )
 
 
