@@ -250,7 +250,7 @@ def export_json(tree: Tree, about: str = "") -> str:
     It has `observations` and `actions` (names, units, and bounds or what discrete actions do) and `nodes`, of which the
     first is the root.  A leaf has an `action`, a list of numbers, and the number of its `visits`, if that is known.  At
     any other node: if number `observation` of what is observed is below the `threshold`, node `left` comes next, else
-    `right`.  Where there is a `sine`, the angle counts: atan2 of the observations `sine` and `observation`.
+    `right`.  If a node has a `sine`, compare atan2 of the observations `sine` and `observation` instead.
     """
     names = check_tree(tree).variables
     discrete = {"name": names.action, "unit": names.action_unit, "first": names.start, "choices": names.choices}

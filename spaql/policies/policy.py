@@ -116,7 +116,7 @@ class Policy(Greedy):
             actions `low`, `high` and `centre` of the interval the policy draws from; for discrete ones `actions`, the
             numbers it draws from, and `centre`, all in words in `label`.  `q` and `visits` are the best ball's Q(B)
             and n(B), which includes the visits it inherited; of joined cells q is the mean, visits the sum over their
-            balls, and `cells` their number.  Nothing supports a row of 0 visits.
+            balls, and `cells` their number.  A row with 0 visits was never trained.
         """
         pd = load("pandas")
         intervals = np.concatenate((self._low, self._high), axis=1)[self._best]
