@@ -19,7 +19,7 @@ from numpy.lib.recfunctions import repack_fields
 from spaql.checks import shown
 from spaql.interrupts import deferred_interrupts
 
-FORMAT, VERSION = "saved agent", 2
+FORMAT, VERSION = "saved agent", 1
 LARGEST = 2**31  # bytes an archive may unpack to
 FINITE = sys.float_info.max
 HEADER = 10**6  # bytes of a header, which is read as JSON

@@ -46,7 +46,7 @@ ALGORITHMS = {
     "SPAQL": Algorithm(SPAQL, xi=True, chooses=True),
     "SPAQL-TS": Algorithm(SPAQLTS, xi=True, chooses=True),
     "SPAQL-R": REPAIRED._replace(agent=SPAQLR),
-    "TileQ": REPAIRED._replace(agent=TileQ, family="tiles"),
+    "TileQ": REPAIRED._replace(agent=TileQ),
     **dict.fromkeys(("TRPO", "TRPO tuned"), NETWORK._replace(before=True)),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK._replace(by_samples=True)),
     "Limit": Algorithm(module="spaql.paper.baselines.limit", family="textbook", by_samples=True),
