@@ -14,6 +14,7 @@ import pytest
 
 import tests.drift  # noqa: F401  (an environment that no system describes)
 import tests.tanks  # noqa: F401  (a registered one with two actuators)
+from spaql import SPAQLR, TileQ
 
 
 def numpy_uses_libm():
@@ -42,8 +43,9 @@ in_browser = pytest.mark.skipif(
 )
 
 
-# The files of tests that take longest begin first, so that none runs on alone at the end.
-FIRST = ("test_book", "test_explorer", "test_own_problem_page", "test_register", "test_agent")
+# First the files that compile what others need, too: TileQ and SPAQL-R, and the paper's algorithms for environments of
+# four and of two numbers, one in each process.  Then the longest, so that none runs on alone at the end.
+FIRST = ("test_digests", "test_agent", "test_loop", "test_claims", "test_book", "test_systems")
 
 
 def pytest_collection_modifyitems(items):
@@ -80,6 +82,9 @@ def from_notebook(name):
     parts = [node for node in ast.parse(code).body if isinstance(node, kinds)]
     exec(compile(ast.Module(parts, []), name, "exec"), found := {})
     return found
+
+
+HOME = {TileQ: "Pendulum-v1", SPAQLR: "CartPole-v0"}  # which the book has compiled; on others they play interpreted
 
 
 class Opaque(gym.Wrapper):

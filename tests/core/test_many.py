@@ -21,7 +21,7 @@ def small(env, seed, bins):
 
 def test_a_sweep_has_its_columns_and_the_agents_and_does_not_depend_on_the_workers():
     given = {"learn": {"samples": [300, 600]}, "agents": 2, "episodes": 40, "progress_bar": False, "visits": [5, 50]}
-    frame = train_many(SPAQLR, "Pendulum-v1", seed=3, workers=3, **given)
+    frame = train_many(SPAQLR, "CartPole-v0", seed=3, workers=3, **given)
     assert list(frame.columns) == ["visits", "samples", "number", *FIGURES, "agent"]
     assert len(frame) == len(frame[["visits", "samples", "number"]].drop_duplicates()) == 8
     assert (frame["worst"] <= frame["worst 5 %"]).all()
@@ -29,7 +29,7 @@ def test_a_sweep_has_its_columns_and_the_agents_and_does_not_depend_on_the_worke
     assert frame["mean"].nunique() == 8
     assert (frame["all samples"] == frame["samples"]).all()
     assert all(row.agent.parameters["visits"] == row.visits for row in frame.itertuples())
-    alone = train_many(SPAQLR, "Pendulum-v1", seed=3, workers=1, **given)
+    alone = train_many(SPAQLR, "CartPole-v0", seed=3, workers=1, **given)
     pandas.testing.assert_frame_equal(frame.drop(columns="agent"), alone.drop(columns="agent"))
     assert len(frame.agent[0].learn(1).history) == len(alone.agent[0].history) + 1
 
@@ -55,6 +55,7 @@ def test_processes_train_what_only_this_one_has_registered_and_save_it(tmp_path)
         del gym.registry["Short-v0"]
 
 
+@pytest.mark.long
 def test_processes_train_on_what_is_registered_now():
     given = {"learn": {"samples": 60}, "agents": 1, "episodes": 5, "progress_bar": False, "bins": 4}
 
@@ -92,6 +93,6 @@ def test_what_cannot_be_trained_is_said_before_training():
 
 def test_agents_are_not_replaced(tmp_path):
     given = {"learn": {"samples": 10}, "agents": 1, "episodes": 1, "progress_bar": False, "save": tmp_path}
-    train_many(TileQ, "CartPole-v0", **given)
+    train_many(TileQ, "Pendulum-v1", **given)
     with pytest.raises(FileExistsError, match="already"):
-        train_many(TileQ, "CartPole-v0", **given)
+        train_many(TileQ, "Pendulum-v1", **given)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaql import partition, updates
+from spaql import partition
 from spaql.compiling import cached_jit
 from spaql.partition import ARMS, CELLS, NONE, best_ball, new_partition, split, update
 
@@ -15,11 +15,6 @@ from .naive import NaivePartition
 @cached_jit
 def locate(cells, axes, root, x):
     return partition.locate(cells, axes, root, x)
-
-
-@cached_jit
-def boltzmann_sample(balls, cells, axes, x, tau, absolute, rng):
-    return updates.boltzmann_sample(balls, cells, axes, x, tau, absolute, rng)
 
 
 def make(dimensions, actions=0, action_dimensions=1, roots=1):
@@ -90,56 +85,56 @@ def test_first_split_of_cartpole_by_hand():
 def test_of_equal_balls_the_last_child_wins(discrete, winner):
     # Children are listed from the upper action half down, lists from their first half on: FACTS of the released
     # program.
-    p = make(1, actions=4 if discrete else 0)
+    p = make(2, actions=4 if discrete else 0)
     rng = np.random.default_rng(0)
     for _ in range(2):
         for ball in unsplit(p):
             p = split(p, ball, discrete, False, rng)
-    ball = best_ball(p.cells, p.axes, 0, np.array([0.3]))
+    ball = best_ball(p.cells, p.axes, 0, np.array([0.3, 0.3]))
     assert (p.low[ball, 0], p.high[ball, 0]) == winner
 
 
 def test_random_ties_prefer_no_action():
     upper = 0
     for seed in range(400):
-        p = split(make(1), 0, False, True, np.random.default_rng(seed))
-        upper += p.low[best_ball(p.cells, p.axes, 0, np.array([0.3])), 0] == 0.0
+        p = split(make(2), 0, False, True, np.random.default_rng(seed))
+        upper += p.low[best_ball(p.cells, p.axes, 0, np.array([0.3, 0.3])), 0] == 0.0
     assert 150 < upper < 250
 
 
 def test_a_ball_that_falls_loses_the_cells_deep_below_it_where_another_is_better_now():
-    rng, x = np.random.default_rng(0), np.array([-0.9])
-    p = split(make(1), 0, False, False, rng)
+    rng, x = np.random.default_rng(0), np.array([-0.9, -0.9])
+    p = split(make(2), 0, False, False, rng)
     above, second = hanging(p, locate(p.cells, p.axes, 0, x))
     p = split(p, second, False, False, rng)
     p = split(p, hanging(p, locate(p.cells, p.axes, 0, x))[0], False, False, rng)
     deep, _ = hanging(p, locate(p.cells, p.axes, 0, x))
     for ball in set(unsplit(p)) - {above, deep}:
-        update(p.balls, p.cells, 2, ball, 0.0)
-    update(p.balls, p.cells, 2, above, 9.0)
-    update(p.balls, p.cells, 2, deep, 5.0)
+        update(p.balls, p.cells, 4, ball, 0.0)
+    update(p.balls, p.cells, 4, above, 9.0)
+    update(p.balls, p.cells, 4, deep, 5.0)
     assert best_ball(p.cells, p.axes, 0, x) == above
-    update(p.balls, p.cells, 2, above, 2.0)  # which is still the best of the cells between
+    update(p.balls, p.cells, 4, above, 2.0)  # which is still the best of the cells between
     assert best_ball(p.cells, p.axes, 0, x) == deep
 
 
 def test_a_point_on_a_border_is_in_the_upper_half_and_one_just_below_is_not():
-    p = make(1)
+    p = make(2)
     rng = np.random.default_rng(0)
     for _ in range(2):
         for ball in unsplit(p):
             p = split(p, ball, False, False, rng)
-    at = locate(p.cells, p.axes, 0, np.array([0.5]))
-    assert cube(p, at)[0] == 0.5
-    assert cube(p, locate(p.cells, p.axes, 0, np.array([np.nextafter(0.5, 0)])))[0] == 0.0
-    assert locate(p.cells, p.axes, 0, np.array([1.0])) == at
-    assert cube(p, locate(p.cells, p.axes, 0, np.array([-1.0])))[0] == -1.0
+    at = locate(p.cells, p.axes, 0, np.array([0.5, 0.5]))
+    assert cube(p, at)[0].tolist() == [0.5, 0.5]
+    assert cube(p, locate(p.cells, p.axes, 0, np.array([np.nextafter(0.5, 0), 1.0])))[0].tolist() == [0.0, 0.5]
+    assert locate(p.cells, p.axes, 0, np.array([1.0, 1.0])) == at
+    assert cube(p, locate(p.cells, p.axes, 0, np.array([-1.0, 0.0])))[0].tolist() == [-1.0, 0.0]
 
 
-spaces = st.sampled_from([(1, 0, 1), (2, 0, 2), (3, 0, 1), (2, 5, 1), (4, 2, 1)])
+spaces = st.sampled_from([(2, 0, 1), (2, 0, 2), (2, 5, 1), (4, 2, 1)])  # two numbers of axes: each is compiled anew
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(spaces, st.integers(0, 2**32), st.integers(1, 200), st.booleans())
 def test_invariants(space, seed, visits, random_ranks):
     dimensions, actions, action_dimensions = space
@@ -164,11 +159,9 @@ def test_invariants(space, seed, visits, random_ranks):
         # The leaf's best ball is the argmax over the relevant ones.
         best = max(relevant, key=lambda b: (p.balls["q"][b], p.balls["rank"][b]))
         assert best_ball(p.cells, p.axes, 0, x) == best
-        # A very hot Boltzmann sample is some relevant ball.
-        assert boltzmann_sample(p.balls, p.cells, p.axes, x, 1e9, True, rng) in relevant
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(spaces, st.integers(0, 2**32), st.integers(1, 150))
 def test_equals_a_naive_partition(space, seed, visits):
     dimensions, actions, action_dimensions = space

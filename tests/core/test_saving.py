@@ -173,7 +173,7 @@ def test_what_plays_beside_learning_in_the_same_environment_is_refused():
 
 def test_a_second_learn_on_the_same_agent_is_refused():
     agent = trained("SPAQL", 5)
-    worker = threading.Thread(target=agent.learn, args=(2000, 20))
+    worker = threading.Thread(target=agent.learn, args=(500, 20))
     worker.start()
     try:
         while agent._backup is None and worker.is_alive():
@@ -182,4 +182,4 @@ def test_a_second_learn_on_the_same_agent_is_refused():
             agent.learn(1)
     finally:
         worker.join()
-    assert len(agent.history) == 2005
+    assert len(agent.history) == 505

@@ -21,7 +21,7 @@ def test_a_cell_is_halved_where_it_is_widest_and_a_state_on_the_border_is_in_the
     assert tree.q[:3].tolist() == [[5.0, 5.0]] * 3
     assert [cell_of(tree.child, tree.axis, tree.border, states, codes, row) for row in range(2)] == [2, 1]
     assert box_around(tree, states, 0).tolist() == [[0.0, -0.5], [1.0, 0.5]]
-    halve(tree, 2, states, 0)  # of which half is left along the first axis
+    halve(tree, np.int32(2), states, 0)  # of which half is left along the first axis
     assert (tree.nodes[0], tree.axis[2], tree.border[2]) == (5, 1, 0.0)
     tree.learn(states, codes, 0, 1, 9.0)
     assert tree.q[3].tolist() == [5.0, 7.0]
@@ -63,8 +63,8 @@ def test_a_terminal_state_is_worth_nothing_and_one_cut_off_its_value(length, ter
 
 
 @pytest.mark.parametrize("env_id", ["Pendulum-v1", "CartPole-v0"])
-def test_the_policy_is_a_tree_to_read(env_id):
-    agent = SPAQLR(env_id, seed=0, **CELLS).learn(samples=2000)
+def test_the_policy_is_a_tree_to_read(opaque, env_id):
+    agent = SPAQLR(opaque(env_id), seed=0, **CELLS).learn(samples=2000)
     tree, env = agent.policy.tree(), make_env(env_id)
     env.observation_space.seed(1)
     observations = np.array([env.observation_space.sample() for _ in range(500)])

@@ -15,8 +15,6 @@ from spaql.systems.interpreted import InterpretedWorld
 from spaql.systems.twins import check_twin
 from tests.conftest import same_sines
 
-STEPS = 20_000  # of each of Gymnasium's own systems; a tenth of them for their variants
-FULL = ("Pendulum-v1", "CartPole-v0", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1")
 IDS = [env_id for system in REGISTRY.values() for env_id in system.titles]
 IDS = [env_id for env_id in IDS if "Dummies" not in env_id or env_id.endswith("6-v1")]  # of dummies, the most
 
@@ -27,15 +25,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*out of date.*")
 @pytest.mark.parametrize("env_id", IDS)
 def test_equals_gymnasium_to_the_last_bit(env_id):
     # Actions outside their bounds, too: Gymnasium clips the torque.
-    assert check_twin(env_id, STEPS if env_id in FULL else STEPS // 10, seed=7, reach=1.2) >= 10
+    assert check_twin(env_id, 3000, seed=7, reach=1.2) >= 3
 
 
 def test_angle_and_square_keep_the_bits_of_numpy():
     rng = np.random.default_rng(0)
-    for angle in np.concatenate((rng.uniform(-50, 50, 20_000), [0.0, math.pi, -math.pi, 3 * math.pi, -3 * math.pi])):
+    for angle in np.concatenate((rng.uniform(-50, 50, 5000), [0.0, math.pi, -math.pi, 3 * math.pi, -3 * math.pi])):
         assert principal(angle) == ((angle + np.pi) % (2 * np.pi)) - np.pi
         assert square(angle, 2.0) == np.float64(angle) ** 2
-    for torque in rng.uniform(-2, 2, 20_000).astype(np.float32):
+    for torque in rng.uniform(-2, 2, 5000).astype(np.float32):
         assert square32(torque, 2.0) == torque**2
 
 
@@ -107,7 +105,7 @@ def test_a_step_from_anywhere_equals_gymnasiums(env_id, changed):
     system, constants = world.system, world.model.constants
     low, high = 1.2 * np.transpose([variable.ends for variable in system.state])
     state, seen, ends = np.empty(system.numbers), np.empty(len(system.observed)), set()
-    for i, values in enumerate(rng.uniform(low, high, (2000, len(low)))):
+    for i, values in enumerate(rng.uniform(low, high, (1000, len(low)))):
         # From the first step on MountainCarContinuous keeps its state as float32.
         later = env_id == "MountainCarContinuous-v0" and i % 2 == 1
         values = values.astype(np.float32) if later else values

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import nbformat
-import papermill
 import pytest
 
 from spaql.paper.cli import main
@@ -50,7 +49,7 @@ def small(monkeypatch):
     ],
 )
 def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, monkeypatch):
-    monkeypatch.setattr(papermill, "execute_notebook", lambda *_, **__: pytest.fail("it ran"))
+    monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: pytest.fail("it ran"))
     assert named in refused(["run", *arguments])
 
 

@@ -157,6 +157,7 @@ def test_verify_sees_a_published_number_that_was_changed(folders, monkeypatch):
         assert (verify.verify(["long"], progress_bar=False).sound == sound).all()
 
 
+@pytest.mark.long
 def test_processes_compute_what_threads_do(folders, monkeypatch):
     jobs = small_jobs()[2:]
     threads = run(jobs, stored=False, progress_bar=False)

@@ -14,7 +14,8 @@ from spaql.paper.engine.algorithms import untrained
 from spaql.paper.engine.job import job_of, seeds
 from spaql.paper.engine.study import study
 from spaql.partition import BALLS
-from spaql.systems import check_twin
+from spaql.systems import check_twin, make_env
+from tests.conftest import Opaque
 
 # The theorem in trained agents
 
@@ -45,8 +46,8 @@ def test_with_rewards_that_are_never_negative_every_value_is_the_horizon():
         lambda: SPAQL("Pendulum-v1", xi=4, seed=1),
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, initial=0.0),
         lambda: SPAQL("CartPole-v0", xi=20, seed=1, discount=0.8),
-        lambda: CONTROLLED["SPAQL"]("CartPole-v0", xi=20, seed=1, control="zero at the end, last kept"),
-        lambda: CONTROLLED["SPAQL"]("CartPole-v0", xi=20, seed=1, control="shrinking cap, last kept"),
+        lambda: controlled("zero at the end, last kept"),
+        lambda: controlled("shrinking cap, last kept"),
         lambda: AQL("CartPole-v0", xi=4, seed=1, horizon=8),
     ],
     ids=["weight", "negative rewards", "initial", "discount", "zero at the end", "shrinking cap", "horizon"],
@@ -60,17 +61,14 @@ def test_where_a_condition_fails_the_law_does(agent):
 # The controls
 
 
-class Watched(gym.Wrapper):
-    """CartPole as Python, so that the same text runs interpreted."""
+def controlled(control, make=CONTROLLED["SPAQL"], env=None):
+    return make(env or Opaque(make_env("CartPole-v0")), xi=20, seed=2, control=control).learn(25, 3)
 
 
-def controlled(control, env="CartPole-v0", make=CONTROLLED["SPAQL"]):
-    return make(env, xi=20, seed=2, control=control).learn(25, 3)
-
-
+@pytest.mark.long  # which compiles: the others run interpreted
 @pytest.mark.parametrize("control", CONTROLS)
 def test_a_control_has_the_same_bits_compiled_and_interpreted(control):
-    fast, slow = controlled(control), controlled(control, Watched(gym.make("CartPole-v0")))
+    fast, slow = controlled(control, env="CartPole-v0"), controlled(control)
     assert fast.compiled
     assert not slow.compiled
     assert np.array_equal(fast.history, slow.history)
@@ -97,6 +95,7 @@ def test_without_rewards_estimates_are_bonuses_above_the_horizon():
     assert np.allclose(balls["q"], law[balls["visits"]] - 1.0)  # without the reward of 1
 
 
+@pytest.mark.long
 def test_random_partitions_have_as_many_splits_and_estimates_below_the_horizon():
     agent = controlled("random partitions")
     q = agent._trainee.balls["q"][: agent._trainee.counts[BALLS]]
@@ -150,6 +149,7 @@ def test_the_best_and_the_myopic_policy():
     assert best == pytest.approx(myopic, abs=1e-9)  # where it waits does not decide where the next call is
 
 
+@pytest.mark.long
 def test_without_foresight_regret_grows_as_the_theorem_says(opaque):
     frame = store.read("two_step")
     last = frame[(frame.parameters == '{"control": "last kept"}') & (frame.algorithm == "SPAQL")].iloc[0]

@@ -13,6 +13,7 @@ import pytest
 
 from spaql import SPAQL, SPAQLR
 from spaql.policies import export_c, export_json, export_python, export_structured_text, export_text
+from spaql.systems import make_env
 from tests.conftest import Opaque
 from tests.policies.test_policies import Plane, borders, random_observations
 
@@ -21,8 +22,8 @@ AGENTS = {  # five torques, a torque, a force, two actuators without and with a 
     "Pendulum-v1": lambda: SPAQL("Pendulum-v1", xi=4, seed=1).learn(100, 5),
     "CartPole-v0": lambda: SPAQL("CartPole-v0", xi=4, seed=1).learn(100, 5),
     "two actuators": lambda: SPAQL(gym.wrappers.TimeLimit(Plane(), 20), xi=1, seed=0).learn(30, 1),
-    "Tanks-v0": lambda: SPAQLR(Opaque(gym.make("Tanks-v0")), seed=0).learn(samples=4000),  # to compile less
-    "an angle": lambda: SPAQLR("Pendulum-v1", seed=1).learn(samples=4000),
+    "Tanks-v0": lambda: SPAQLR(Opaque(make_env("Tanks-v0")), seed=0).learn(samples=4000),  # to compile less
+    "an angle": lambda: SPAQLR(Opaque(make_env("Pendulum-v1")), seed=1).learn(samples=4000),
 }
 
 
