@@ -70,7 +70,7 @@ overload(non_owning, jit_options=INLINED)(lambda value: lambda value: _view(valu
 
 def cached_jit(function: Callable) -> Callable:
     """Compile a function that Python calls, for this start and the next; compiled code takes it as its own part."""
-    compiled = compile_when_called(function, private_folder("package"))
+    compiled = compile_when_called(function, private_folder("package"), ())
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
@@ -85,8 +85,9 @@ def machine_code(function: Callable, constants: type, parts: tuple[Callable, ...
     """Return a `python_or_jit` function compiled for worlds of a system, of which `parts` are its own; it is kept."""
     subject = f"{function.__module__}.{function.__name__} for {constants.__name__}"
     in_file = getattr(sys.modules.get(constants.__module__), "__file__", None)  # not typed in
-    folder = private_folder(f"{constants.__module__}.{constants.__qualname__}", constants, *parts) if in_file else None
-    return compile_when_called(function, folder, subject)
+    made_of = (constants, *parts)
+    folder = private_folder(f"{constants.__module__}.{constants.__qualname__}", *made_of) if in_file else None
+    return compile_when_called(function, folder, made_of, subject)
 
 
 class BetweenPasses(event.Listener):
@@ -102,7 +103,20 @@ class BetweenPasses(event.Listener):
         pass
 
 
-def compile_when_called(function: Callable, folder: Path | None, subject: str = "") -> Callable:
+class Kept(FunctionCache):
+    """Machine code in a folder, which is neither used nor added to once something that it is made of has changed."""
+
+    sound: Callable[[], bool]
+
+    def load_overload(self, *arguments: Any) -> Any:
+        return super().load_overload(*arguments) if self.sound() else None
+
+    def save_overload(self, *arguments: Any) -> None:
+        if self.sound():
+            super().save_overload(*arguments)
+
+
+def compile_when_called(function: Callable, folder: Path | None, made_of: tuple, subject: str = "") -> Callable:
     """Return a function that is compiled when it is called, and kept in a folder; log it if it has a subject."""
     compiled = numba.njit(**OPTIONS)(function)
     compile_now = compiled._compiler.compile
@@ -116,7 +130,8 @@ def compile_when_called(function: Callable, folder: Path | None, subject: str = 
     compiled._compiler.compile = compile_aloud
     if folder is not None:
         with contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
-            cache = FunctionCache(function)
+            cache = Kept(function)
+            cache.sound = lambda: folder.name.endswith(digest_of(*made_of))
             stamp, cache._cache_path = cache._impl.locator.get_source_stamp(), str(folder)
             cache._cache_file = IndexDataCacheFile(cache._cache_path, cache._impl.filename_base, stamp)
             compiled._cache = cache
@@ -142,7 +157,7 @@ PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is e
 def private_folder(name: str, *parts: Any) -> Path | None:
     """Return a folder for what is compiled from the package and from parts of a user's; None if no folder is safe."""
     # Numba unpickles what it finds there, so the folder must be the user's own, where nobody else can write.
-    digest = hashlib.sha256(PACKAGE_DIGEST + reachable_code(*parts)).hexdigest()[:16]
+    digest = digest_of(*parts)
     homes = [PACKAGE / "__pycache__"]
     with contextlib.suppress(RuntimeError):  # not everyone has a home
         homes.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql")
@@ -155,6 +170,11 @@ def private_folder(name: str, *parts: Any) -> Path | None:
                 return folder
     log.warning("there is no private folder to keep machine code in: every start compiles")
     return None
+
+
+def digest_of(*parts: Any) -> str:
+    """Return a digest of the package and of all that parts of a user's can reach, as they are now."""
+    return hashlib.sha256(PACKAGE_DIGEST + reachable_code(*parts)).hexdigest()[:16]
 
 
 def reachable_code(*parts: Any) -> bytes:

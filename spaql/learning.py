@@ -25,7 +25,6 @@ from spaql.systems import compiled_world
 from spaql.systems.interpreted import InterpretedWorld
 
 CHUNK = 0.2  # seconds of machine code between two checks for Ctrl-C
-FIRST_CHUNK = 20_000  # steps of the first piece, before the pace is known
 SLICE = 10**6  # steps of a compiled evaluation between two such checks
 MOST_ITERATIONS = 10**8  # of one call: each has its place in the history from the start
 MANY_EPISODES = 5000  # as many as anybody may have meant to be samples
@@ -187,7 +186,7 @@ class Learning:
         first, history = self._done, np.zeros(self._done + number, HISTORY)
         history[:first], self._history = self._history[:first], history
         # Episodes of about CHUNK seconds; of an interpreted world, which looks at the keyboard itself, an iteration.
-        chunk = max(1, FIRST_CHUNK // self._learner.limit) if self.compiled else N + 1
+        chunk = 1 if self.compiled else N + 1
         backup, whole, copied = self._state(), True, time.perf_counter()
         self._backup = backup
         while (missing := self._missing()) > 0:

@@ -65,6 +65,8 @@ def train_many(
     >>> best = frame.loc[frame["mean"].idxmax(), "agent"]
     """
     joblib, pandas = load("joblib"), load("pandas")
+    if not callable(agent):
+        raise TypeError(f"agent must be a class, as TileQ, or a function that returns an agent, not {agent!r}")
     if isinstance(env, gym.Env):
         raise TypeError("every agent needs an environment of its own: give an id, or a function that makes one")
     if not isinstance(learn, Mapping):

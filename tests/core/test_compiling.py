@@ -101,6 +101,19 @@ def test_values_that_machine_code_takes_are_part_of_its_key():
     assert compiling.reachable_code(step_of(GAINS[-1])) == made[-1]
 
 
+def test_machine_code_is_neither_kept_nor_used_once_what_it_reads_has_changed(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "rated.py").write_text("RATE = 0.5\n\n\ndef rated(x):\n    return RATE * x\n", encoding="utf-8")
+    rated = importlib.import_module("rated")
+    folder = tmp_path / f"kept-{compiling.digest_of(rated.rated)}"
+    folder.mkdir()
+    one = compiling.compile_when_called(rated.rated, folder, (rated.rated,))
+    assert (one(2), len(list(folder.glob("*.nbc")))) == (1.0, 1)
+    rated.RATE = 0.25
+    assert (one(2.0), len(list(folder.glob("*.nbc")))) == (0.5, 1)  # of another type, so compiled now
+    assert compiling.compile_when_called(rated.rated, folder, (rated.rated,))(2) == 0.5
+
+
 def interrupt():
     """Ctrl-C, while a function that calls this is compiled."""
 

@@ -338,9 +338,12 @@ def test_robustness_refuses_another_system(agents, opaque):
         robustness({"policy": policy}, "Pendulum-v1", {"pole": gym.make("CartPole-v0")}, episodes=9)
     with pytest.raises(TypeError, match="must have names"):
         robustness(policy, "Pendulum-v1", episodes=9)
-    for env in ("spaql/PendulumDiscrete-v1", opaque("spaql/PendulumDiscrete-v1")):
-        with pytest.raises(ValueError, match="whose actions are others"):
+    for env in ("spaql/PendulumDiscrete-v1", opaque("spaql/PendulumDiscrete-v1"), "MountainCarContinuous-v0"):
+        with pytest.raises(ValueError, match="whose observations or actions are others"):
             evaluate(policy.tree(), env)
+    for noise in (-0.1, np.nan, [0.1, 0.2]):
+        with pytest.raises(ValueError, match="noise must be"):
+            evaluate(policy.tree(), "Pendulum-v1", noise=noise)
 
 
 def test_the_worst_start_is_known(agents, opaque):

@@ -76,30 +76,11 @@ def substitutions() -> dict[str, str]:
     unchecked = pd.DataFrame(read("claims.toml")["unchecked"]).rename(columns={"place": "where", "reason": "why not"})
     caption = "What the paper says and our runs cannot judge"
     return {
-        "claims_summary": summary_table(frame).myst(),
         "claims_table": claims_table(frame),
         "claims_data": csv_link(frame, "claims", "This table (CSV)"),
         "unchecked_table": Table(unchecked, caption, "tab-unchecked", words=True).myst(),
         "deviations_table": deviations_table().myst(),
     }
-
-
-def summary_table(frame) -> Table:
-    """Return how many claims of each part of the paper get which verdict."""
-    undecided = frame.verdict == UNDECIDED
-    kinds = {"claims": frame.id != "", "hold": frame.verdict == HOLDS, "differ": frame.verdict == DIFFERS}
-    kinds |= {"undecided": undecided, "of these, estimate agrees": undecided & frame.inside}
-    counts = pd.DataFrame(kinds).groupby(frame.place, sort=False).sum()
-    parts = [f'<a href="#{anchor(place)}">{place}</a>' for place in counts.index]
-    rows = pd.concat([counts, counts.sum().to_frame().T], ignore_index=True).astype(str).replace("0", "")
-    rows.insert(0, "part of the paper", [*parts, "**all**"])
-    caption = "How many of the paper's claims hold, by the part of the paper that makes them. Empty: none"
-    return Table(rows, caption, "tab-claims")
-
-
-def anchor(place):
-    """Return what names a part of the paper in an address."""
-    return re.sub(r"\W+", "-", place.split(":")[0]).lower()
 
 
 def claims_table(frame) -> str:
@@ -111,7 +92,7 @@ def claims_table(frame) -> str:
     heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
     parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']
     for place, rows in frame.groupby("place", sort=False):
-        parts.append(f'<tbody><tr><th colspan="4" id="{anchor(place)}">{place}</th></tr>')
+        parts.append(f'<tbody><tr><th colspan="4">{place}</th></tr>')
         for row in rows.itertuples():
             claim = f'<a id="claim-{row.id}"></a>{html.escape(row.statement)}'
             parts.append(f"<tr><td>{claim}<details><summary>the test</summary>{tested(row)}</details></td>")
