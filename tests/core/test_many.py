@@ -42,11 +42,12 @@ def test_a_sweep_that_grows_keeps_the_numbers_it_had():
     assert (one["all samples"] > 2 * 2 * 8).all()  # rollouts are samples, too
 
 
-def test_processes_train_what_only_this_one_has_registered_and_save_it(tmp_path):
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])  # which import all of this anew
+def test_processes_train_what_only_this_one_has_registered_and_save_it(tmp_path, workers):
     gym.register("Short-v0", entry_point=make_short)
     given = {"learn": {"samples": 60}, "agents": 2, "episodes": 5, "progress_bar": False, "bins": 4}
     try:
-        frame = train_many(small, "Short-v0", workers=2, save=tmp_path / "agents", **given)
+        frame = train_many(small, "Short-v0", workers=workers, save=tmp_path / "agents", **given)
         again = train_many(small, make_short, workers=1, **given)
         assert np.array_equal(frame[FIGURES], again[FIGURES])
         for file, agent in zip(frame.file, again.agent, strict=True):

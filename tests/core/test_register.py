@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import os
 import re
 import shutil
 import subprocess
@@ -42,10 +41,8 @@ def tank(folder):
         sys.path.remove(str(folder))
 
 
-def run(folder, code, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=os.environ | environment
-    )
+def run(folder, code):
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
