@@ -17,7 +17,7 @@ from tests.conftest import in_browser
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
 PAGES = sorted(str(path.relative_to(HTML)) for part in ("book", "notebooks") for path in (HTML / part).glob("*.html"))
-KINDS = [name for name in PAGES if re.search("index|explorer|04_cartpole", name)]  # one of each
+KINDS = [name for name in PAGES if re.search("index|claims|explorer|04_cartpole", name)]  # one of each
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 WORDS = 13_000
 
@@ -52,7 +52,7 @@ def visit(browser):
 
 @needs_book
 @in_browser
-@pytest.mark.parametrize("name", [pytest.param(p, marks=() if p in KINDS else pytest.mark.long) for p in PAGES])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_reads_offline_and_on_a_phone_and_axe_finds_no_barrier_that_matters_by_day_and_by_night(visit, name):
     """Axe compares colours, too, so that it sees what cannot be read in dark mode."""
     from axe_playwright_python.sync_playwright import Axe
@@ -73,7 +73,7 @@ def test_a_page_reads_offline_and_on_a_phone_and_axe_finds_no_barrier_that_matte
     for source, width in images:
         assert width > 0, source
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    if name not in (*KINDS, "book/algorithms.html", "book/claims.html"):
+    if name not in KINDS:
         return
     page.set_viewport_size(DESKTOP)
     page.add_style_tag(content="* { transition: none !important; }")  # half-way between two modes nothing is readable
