@@ -2,7 +2,8 @@
 
 The parameters of a study and their defaults, the published run, stand in its declaration and in its function's
 signature; `study("long", agents=5)` changes what is given and nothing else.  A new study is a function with `@declare`,
-here or in a module of `paper/chapters` that the last lines import; `spaql reproduce --study NAME` computes it and writes its file in `results/`.
+here or in a module of `paper/chapters` that the last lines import; `spaql reproduce --study NAME` computes it and
+writes its file in `results/`.
 """
 
 import functools
