@@ -1,6 +1,7 @@
 """The systems: what the package knows of each (`registry`), their environments, and compiled worlds to learn in.
 
-The files of this folder that are named after a system register it; users register theirs from wherever they stand.
+The files of this folder that are named after a system register it when they are imported below; users register theirs
+from wherever they stand.
 """
 # ruff: noqa: F401  (`__all__` is what users write with)
 
