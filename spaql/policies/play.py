@@ -64,15 +64,16 @@ def run_policy(policy, env, starts, rng, horizon=None, *, noise=0.0, record=Fals
         raise TypeError(f"expected a policy, which has Stable-Baselines3's `predict`, not {policy!r}")
     space = policy.variables.space if isinstance(policy, Tree) else space_of(env)
     _, half, actions = map_of_actions(env.action_space)
-    count = math.prod(env.observation_space.shape)
-    if (space.actions, len(space.action_half), len(space.centre)) != (actions, len(half), count):
+    observed = math.prod(env.observation_space.shape)
+    if (space.actions, len(space.action_half), len(space.centre)) != (actions, len(half), observed):
         raise ValueError(f"the tree was made for {policy.variables.system}, whose observations or actions are others")
     world, horizon = compiled_world(env, space), horizon_of(env, horizon)
     limit = min(horizon, episode_limit(env) or horizon)
     noise = np.asarray(noise, float)
-    if noise.shape not in ((), (count,)) or not np.all((noise >= 0.0) & (noise < np.inf)):
-        raise ValueError(f"noise must be a number of at least 0, or one for each of {count} observations, not {noise}")
-    noise, count = np.array(np.broadcast_to(noise, count)), len(starts)
+    if noise.shape not in ((), (observed,)) or not np.all((noise >= 0.0) & (noise < np.inf)):
+        raise ValueError(f"noise must be a number of at least 0, or one for each of {observed} numbers, not {noise}")
+    noise = np.array(np.broadcast_to(noise, observed))
+    count = len(starts)
     out = Episodes(np.zeros(count), np.zeros(count, np.int64), np.empty((count if record else 0, limit, noise.size)))
     if world is None:
         with alone(env.unwrapped):
