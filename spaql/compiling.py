@@ -5,6 +5,7 @@ Python for Python and part of the machine code in machine code: `machine_code` c
 """
 
 import contextlib
+import enum
 import functools
 import hashlib
 import inspect
@@ -131,7 +132,7 @@ def compile_when_called(function: Callable, folder: Path | None, made_of: tuple,
     if folder is not None:
         with contextlib.suppress(OSError, RuntimeError):  # as of a function that stands in no file
             cache = Kept(function)
-            cache.sound = lambda: folder.name.endswith(digest_of(*made_of))
+            cache.sound = lambda: is_sound(folder, made_of)
             stamp, cache._cache_path = cache._impl.locator.get_source_stamp(), str(folder)
             cache._cache_file = IndexDataCacheFile(cache._cache_path, cache._impl.filename_base, stamp)
             compiled._cache = cache
@@ -150,6 +151,7 @@ def package_digest() -> bytes:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py")))).digest()
 
 
+CHANGED: set[Path] = set()  # see `is_sound`
 PACKAGE_DIGEST = package_digest()  # as this process runs them: a file that is edited later belongs to the next one
 
 
@@ -177,6 +179,13 @@ def digest_of(*parts: Any) -> str:
     return hashlib.sha256(PACKAGE_DIGEST + reachable_code(*parts)).hexdigest()[:16]
 
 
+def is_sound(folder: Path, made_of: tuple) -> bool:
+    """Return whether what machine code in a folder is made of has never been seen to change in this process."""
+    if not folder.name.endswith(digest_of(*made_of)):
+        CHANGED.add(folder)  # for good: functions that were compiled meanwhile stay in memory
+    return folder not in CHANGED
+
+
 def reachable_code(*parts: Any) -> bytes:
     """Return what machine code of some functions is made of: their code, and the code and the values that they name."""
     # Of what this process holds, not of files, which may have been edited since they were imported.
@@ -184,7 +193,8 @@ def reachable_code(*parts: Any) -> bytes:
     followed = set()  # functions, classes and modules, which may name each other
 
     def follow(part: Any, names: frozenset[str]) -> None:
-        part = getattr(part, "py_func", part)  # of one that is compiled
+        part = getattr(getattr(part, "_dispatcher", part), "py_func", part)  # of one that is compiled or vectorised
+        part = part.value if isinstance(part, enum.Enum) else part
         if isinstance(part, (tuple, list, frozenset)):
             found.append(len(part))
             for one in sorted(part, key=repr) if isinstance(part, frozenset) else part:
@@ -207,7 +217,7 @@ def reachable_code(*parts: Any) -> bytes:
                 follow([part.__code__, *closure, *(part.__defaults__ or ())], names)
             known = part.__globals__ if inspect.isfunction(part) else vars(part)
             for name in sorted(known if inspect.isclass(part) else names & known.keys()):
-                if not name.startswith("__"):
+                if not (name.startswith("__") and name.endswith("__")):
                     follow(known[name], names)
 
     follow(parts, frozenset())

@@ -213,12 +213,6 @@ def robustness(
         A row for each policy on the system itself ("usual"), on each variant and with each noise: `policy`, `change`,
         `noise`, the mean return `mean`, the ends `low` and `high` of its interval, the mean of the worst twentieth of
         the episodes `worst 5 %`, and the `worst`.
-
-    Examples
-    --------
-    >>> heavy = gym.make("CartPole-v0")
-    >>> heavy.unwrapped.masspole = 0.3
-    >>> robustness({"small": small, "full": policy}, "CartPole-v0", {"three times the mass": heavy}, noises=[0.1])
     """
     pd = load("pandas")
     if not isinstance(policies, Mapping):

@@ -104,7 +104,6 @@ def simplify(
     Examples
     --------
     >>> found = policy.simplify(target=195)
-    >>> print(found)
     >>> print(export_text(found.smallest.tree))
     """
     env, horizon = setting_of(policy, env, horizon)

@@ -1,5 +1,6 @@
 """Kept machine code: nobody else's, and made of the code as it is."""
 
+import enum
 import importlib
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.extending import overload
@@ -112,6 +114,20 @@ def test_machine_code_is_neither_kept_nor_used_once_what_it_reads_has_changed(tm
     rated.RATE = 0.25
     assert (one(2.0), len(list(folder.glob("*.nbc")))) == (0.5, 1)  # of another type, so compiled now
     assert compiling.compile_when_called(rated.rated, folder, (rated.rated,))(2) == 0.5
+    rated.RATE = 0.5  # what was compiled meanwhile is still in memory
+    assert (one(np.float32(2)), len(list(folder.glob("*.nbc")))) == (1.0, 1)
+
+
+__LOSS, GAP, COIL = 0.1, numba.vectorize(lambda x: 2 * x), enum.Enum("COIL", {"TURNS": 3})
+
+
+def test_enums_vectorised_functions_and_names_with_underscores_are_part_of_machine_code(monkeypatch):
+    others = {"__LOSS": 0.2, "GAP": numba.vectorize(lambda x: 3 * x), "COIL": enum.Enum("COIL", {"TURNS": 4})}
+    made = {compiling.reachable_code(lambda x: __LOSS * COIL.TURNS.value + GAP(x))}
+    for name, value in others.items():
+        monkeypatch.setitem(globals(), name, value)
+        made.add(compiling.reachable_code(lambda x: __LOSS * COIL.TURNS.value + GAP(x)))
+    assert len(made) == 4
 
 
 def interrupt():

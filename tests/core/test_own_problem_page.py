@@ -46,13 +46,6 @@ def folder(tmp_path_factory):
     return where, follow(where, [block for block in BLOCKS if block[0] in FIVE])
 
 
-def test_the_page_has_its_files():
-    names = [name for name, _ in BLOCKS]
-    assert len(BLOCKS) == PAGE.count("```python") + PAGE.count("```c\n") == len(set(names))
-    assert set(names) == {*FIVE, *RECIPES}
-    assert set(SHOWN) == {*FIVE, *list(RECIPES)[:3]} - {"room.py", "loop.c"}
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs_and_prints_as_printed(folder, name):

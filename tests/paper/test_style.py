@@ -7,7 +7,6 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from spaql.paper.engine import store, style, tables
-from spaql.policies.interval import Interval
 
 # How a colour looks to readers without one of the three cones (Machado, Oliveira and Fernandes, 2009), in linear RGB.
 EYES = {
@@ -47,13 +46,6 @@ def test_colours_stay_apart_for_colour_blind_readers(eyes):
 def test_lines_stay_apart_without_colour():
     looks = style.STYLES.values()
     assert len({look.line for look in looks}) == len({look.marker for look in looks}) == len(looks)
-
-
-def test_numbers_as_text():
-    assert style.number(-1234.567) == "−1,234.57"
-    assert style.spread([1.0, 3.0]) == "2.00 ± 1.39"
-    assert style.between(Interval(-1.0, -2.0, 0.5)) == "−1.0 [−2.0, 0.5]"
-    assert style.p_value(2.3e-8) == "p = 2\u00a0·\u00a010⁻⁸"
 
 
 def test_the_results_table_has_ours_beside_the_papers_and_marks_the_best():

@@ -8,8 +8,6 @@ not computed is missing.
 
 Published results are `results/STUDY.parquet`.  What is computed on the way, or with other parameters, is added to a
 folder of files of the same form, a few seconds' work each, so that a killed run goes on where it was.
-
->>> read("long").groupby(["system", "algorithm"]).rewards.mean()
 """
 
 import functools
