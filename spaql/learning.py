@@ -16,7 +16,7 @@ from spaql.checks import Seed, check_integer, check_seed
 from spaql.files import check_array
 from spaql.interrupts import alone, deferred_interrupts
 from spaql.loop import Run, advance, rollouts
-from spaql.partition import ARMS, Partition
+from spaql.partition import ARMS, Partition, with_room
 from spaql.partition import copy as copy_partition
 from spaql.progress import progress
 from spaql.rules import HISTORY, RANDOM, SPAQL, SPAQL_TS, STATUS, Learner, Rules
@@ -241,8 +241,11 @@ class Learning:
 
     def _advance(self, starts: Any, N: int) -> None:
         """Play an episode from each of these starts, to learn or to evaluate."""
-        run = Run(self._learner, self._trainee, self._best, self._status, self._history)
-        self._trainee, self._best = self._world.call(advance, starts, N, run, self._rng)
+        while len(starts):
+            self._trainee = with_room(self._trainee, self._learner.limit)
+            run = Run(self._learner, self._trainee, self._best, self._status, self._history)
+            self._best, played = self._world.call(advance, starts, N, run, self._rng)
+            starts = starts[played:]
 
     def _check_finite(self, rows: np.ndarray) -> None:
         """Raise an error unless estimates and rewards are finite: by others nothing can be chosen, nor saved."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compiling import cached_jit, non_owning, python_or_jit
-from spaql.partition import ARMS, SPLITS, Partition, best_ball, copy, draw_action, split
+from spaql.partition import ARMS, SPLITS, Partition, best_ball, copy, draw_action, has_room, restore, split
 from spaql.rules import AQL, RANDOM, SPAQL, Learner
 from spaql.updates import choose, learn_from
 
@@ -33,7 +33,7 @@ def rollout(world, state, start, p, learner, central, rng, x, action):
 
 @python_or_jit
 def train(world, state, start, p, learner, tau, rng, x, y, action):
-    """Play one episode and learn from each of its steps; return the partition and the number of steps."""
+    """Play one episode and learn from each of its steps; return their number."""
     balls, low, high, cells, _, axes = non_owning(p)
     state, x, y, action = non_owning(state), non_owning(x), non_owning(y), non_owning(action)
     world.reset(state, start, x)
@@ -42,14 +42,12 @@ def train(world, state, start, p, learner, tau, rng, x, y, action):
         draw_action(low, high, ball, world.space, False, rng, action)
         reward, over = world.step(state, action, y)
         if learner.algorithm != RANDOM and learn_from(balls, cells, axes, learner, h, ball, x, y, reward):
-            p = split(p, ball, learner.discrete, learner.random_ties, rng)
-            # Where there was no room for the new balls, the partition stands somewhere else now.
-            balls, low, high, cells, _, axes = non_owning(p)
+            split(p, ball, learner.discrete, learner.random_ties, rng)
         for i in range(len(axes)):
             x[i] = y[i]
         if over:
             break
-    return p, h + 1
+    return h + 1
 
 
 class Run(NamedTuple):
@@ -64,22 +62,25 @@ class Run(NamedTuple):
 
 @python_or_jit
 def advance(world, starts, N, run, rng):
-    """Play an episode from each start, to train or one of N rollouts, as `status` says; return both partitions."""
+    """Play an episode from each start, to train or one of N rollouts, as `status` says.
+
+    Return the partition that is kept, and how many episodes were played: it stops where there is no room to train.
+    """
     learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
     state, x, y, action = world.room(), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
     for i in range(len(starts)):
         if status["episode"][0] == 0:
-            tau = status["tau"][0]
-            trainee, steps = train(world, state, starts[i], trainee, learner, tau, rng, x, y, action)
-            status["steps"][0] = steps
+            if not has_room(trainee, learner.limit):
+                return best, i
+            status["steps"][0] = train(world, state, starts[i], trainee, learner, status["tau"][0], rng, x, y, action)
         else:
             total, steps = rollout(world, state, starts[i], trainee, learner, False, rng, x, action)
             status["total"][0] += total
             status["evaluation_steps"][0] += steps
         status["episode"][0] += 1
         if status["episode"][0] > N:
-            trainee, best = conclude(trainee, best, learner, N, status, run.history)
-    return trainee, best
+            best = conclude(trainee, best, learner, N, status, run.history)
+    return best, len(starts)
 
 
 @python_or_jit
@@ -92,7 +93,7 @@ def rollouts(world, starts, p, learner, central, rng, rewards, steps):
 
 @cached_jit
 def conclude(trainee, best, learner, N, statuses, history):
-    """End an iteration: keep the better agent, adapt the temperature, reset the trainee (the end of spaql_alg)."""
+    """End an iteration (the end of spaql_alg): adapt the temperature, reset the trainee, return the agent kept."""
     status = statuses[0]
     mean = status.total / N
     tau = status.tau
@@ -117,12 +118,12 @@ def conclude(trainee, best, learner, N, statuses, history):
             if reset_due:
                 status.seen = best.counts[ARMS]
                 status.tau = learner.tau_min
-                trainee = copy(best)
+                restore(trainee, best)
     else:
         best = trainee
         status.best = mean
     end_iteration(statuses, history, mean, best.counts[ARMS], now, tau)
-    return trainee, best
+    return best
 
 
 @cached_jit

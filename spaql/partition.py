@@ -115,6 +115,17 @@ def copy(p):
 
 
 @python_or_jit
+def restore(p, earlier):
+    """Make a partition again what it was when `earlier` was copied from it; it keeps its room."""
+    for i in range(earlier.counts[BALLS]):  # whose actions never change
+        p.balls[i] = earlier.balls[i]
+    for i in range(earlier.counts[CELLS]):
+        p.cells[i] = earlier.cells[i]
+    for i in range(len(p.counts)):
+        p.counts[i] = earlier.counts[i]
+
+
+@python_or_jit
 def digits(coordinate):
     """The binary digits of a coordinate, of which the first says in which half of [-1, 1] it is."""
     return min(int(math.floor(coordinate * 2.0**BITS)) + 2**BITS, 2 ** (BITS + 1) - 1)
@@ -223,14 +234,13 @@ def update(balls, cells, halves, ball, q):
 
 @cached_jit
 def split(p, ball, discrete, random_ranks, rng):
-    """Cover a ball with balls of half its radius, which inherit from it; return the partition, maybe a roomier one."""
+    """Cover a ball with balls of half its radius, which inherit from it.  There must be room for them."""
     cell = p.balls[ball].cell
     halves = 2 ** len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
         parts = 1 if p.high[ball, 0] - p.low[ball, 0] == 1.0 else 2
     else:  # a single action is not divided
         parts = 1 if p.high[ball, 0] == p.low[ball, 0] else 2 ** p.low.shape[1]
-    p = make_room(p, halves * parts, halves)
     balls, cells = p.balls, p.cells
     unlink(balls, cells, ball)
     if cells[cell].children == NONE:  # it gets its 2^d halves, in a row
@@ -250,32 +260,11 @@ def split(p, ball, discrete, random_ranks, rng):
             if random_ranks:
                 balls[new].rank = rng.random()
             else:
-                balls[new].rank = balls[ball].rank + part * 2.0 ** (-p.low.shape[1] * cells[child].depth)
+                balls[new].rank = balls[ball].rank + math.ldexp(part, -p.low.shape[1] * cells[child].depth)
             cells[child].own = winner(balls, cells[child].own, new)
     p.counts[ARMS] += halves * parts - 1
     p.counts[SPLITS] += 1
     project(balls, cells, halves, cell, ball)
-    return p
-
-
-@python_or_jit
-def make_room(p, balls, cells):
-    """Return a partition with room for more balls and cells."""
-    if p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells):
-        return p
-    more, more_cells = max(len(p.balls), balls), max(len(p.cells), cells)
-    low, high = lengthened(p.low, more), lengthened(p.high, more)
-    return Partition(lengthened(p.balls, more), low, high, lengthened(p.cells, more_cells), p.counts, p.axes)
-
-
-@python_or_jit
-def lengthened(array, more):
-    """Return a copy with more rows, made number by number: assignments of whole rows take long to compile."""
-    longer = np.empty((len(array) + more, *array.shape[1:]), array.dtype)
-    old, new = array.ravel(), longer.ravel()
-    for i in range(len(old)):
-        new[i] = old[i]
-    return longer
 
 
 @python_or_jit
@@ -307,6 +296,34 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
             upper, middle = (part >> (dimensions - 1 - i)) & 1 == 0, (low + high) / 2
         lows[new, i] = middle if upper else low
         highs[new, i] = high if upper else middle
+
+
+# A split needs room.  Python makes it between two episodes, since arrays that machine code makes take long to compile.
+
+
+@python_or_jit
+def has_room(p, splits):
+    """Whether there is room for so many splits."""
+    cells = splits * 2 ** len(p.axes)
+    balls = cells * 2 ** p.low.shape[1]
+    return p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells)
+
+
+def with_room(p: Partition, splits: int) -> Partition:
+    """Return a partition with room for so many splits: itself, or one that is at least twice as large."""
+    if has_room(p, splits):
+        return p
+    cells = max(splits * 2 ** len(p.axes), len(p.cells))
+    balls = max(cells * 2 ** p.low.shape[1], len(p.balls))
+    low, high = lengthened(p.low, balls), lengthened(p.high, balls)
+    return p._replace(balls=lengthened(p.balls, balls), low=low, high=high, cells=lengthened(p.cells, cells))
+
+
+def lengthened(array: np.ndarray, rows: int) -> np.ndarray:
+    """Return a copy of an array, with so many more rows, of zeros."""
+    longer = np.zeros((len(array) + rows, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 # Partitions of files, whose indices compiled code would follow without looking

@@ -34,6 +34,7 @@ from spaql.compiling import INLINED, cached_jit, copy_row, non_owning, python_or
 from spaql.files import check_array
 from spaql.loop import end_iteration
 from spaql.parameters import Common, no_parameter
+from spaql.partition import lengthened
 from spaql.spaces import pairs_of
 from spaql.systems import ENDED
 
@@ -103,11 +104,6 @@ def with_room(memory: Memory, wanted: int) -> Memory:
         return memory
     more = min(max(wanted, 2 * held), MEMORY) - held  # so far nothing is forgotten, and all stays in its place
     return memory._replace(**{name: lengthened(getattr(memory, name), more) for name in Memory._fields[:-2]})
-
-
-def lengthened(array: np.ndarray, rows: int) -> np.ndarray:
-    """Return a copy of an array, with so many more rows, of zeros."""
-    return np.pad(array, ((0, rows), *[(0, 0)] * (array.ndim - 1)))
 
 
 # The loop

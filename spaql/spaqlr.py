@@ -29,11 +29,11 @@ import numpy as np
 from spaql import rules
 from spaql.compiling import cached_jit, python_or_jit
 from spaql.files import check_array
-from spaql.partition import NONE
+from spaql.partition import NONE, lengthened
 from spaql.policies.exact_tree import Branches, boxes
 from spaql.policies.policy import TreePolicy
 from spaql.policies.tree import LEAF
-from spaql.replay import ReplayAgent, Replaying, lengthened
+from spaql.replay import ReplayAgent, Replaying
 
 ROWS = ("child", "axis", "border", "q", "best", "visits")  # of a tree: the arrays that have a row for each node
 NARROWEST = 2.0**-20  # a cell must be wider than this share of all states seen for it to be cut

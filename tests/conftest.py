@@ -14,7 +14,7 @@ import pytest
 
 import tests.drift  # noqa: F401  (an environment that no system describes)
 import tests.tanks  # noqa: F401  (a registered one with two actuators)
-from spaql import SPAQLR, TileQ
+from spaql import SPAQLR, TileQ, partition
 
 
 def numpy_uses_libm():
@@ -31,6 +31,14 @@ same_sines = pytest.mark.skipif(
 
 # SIGKILL, whose victim has no last word, and terminals that a program can open are POSIX's.
 posix = pytest.mark.skipif(os.name == "nt", reason="this system has no SIGKILL")
+
+
+def split(p, ball, *how):
+    """Split a ball where there is room for it; return the partition with that room."""
+    p = partition.with_room(p, 1)
+    partition.split(p, ball, *how)
+    return p
+
 
 # A slow machine is no failure.
 hypothesis.settings.register_profile("patient", deadline=None)

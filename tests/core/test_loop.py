@@ -9,9 +9,10 @@ from scipy import special, stats
 
 from spaql import AQL, SPAQL, partition, updates
 from spaql.loop import conclude
-from spaql.partition import best_ball, new_partition, split
+from spaql.partition import best_ball, new_partition
 from spaql.rules import HISTORY, STATUS, Rules
 from spaql.updates import choose, learn_from
+from tests.conftest import split
 
 RNG = np.random.default_rng
 
@@ -115,7 +116,7 @@ class Iterations:
             ball = best_ball(self.trainee.cells, self.trainee.axes, 0, np.full(2, 0.3))
             self.trainee = split(self.trainee, ball, False, False, RNG(0))
         self.status["total"] = mean * 20
-        self.trainee, self.best = conclude(self.trainee, self.best, self.learner, 20, self.status, self.history)
+        self.best = conclude(self.trainee, self.best, self.learner, 20, self.status, self.history)
         return self
 
     @property

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from spaql import partition
 from spaql.compiling import cached_jit
-from spaql.partition import ARMS, CELLS, NONE, best_ball, new_partition, split, update
+from spaql.partition import ARMS, CELLS, NONE, best_ball, new_partition, update
+from tests.conftest import split
 
 from .naive import NaivePartition
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spaql import AQL, SPAQL, SPAQLTS, Rules
-from spaql.partition import BALLS, CELLS, NONE, best_ball, copy, new_partition, split
+from spaql.partition import BALLS, CELLS, NONE, best_ball, copy, new_partition
 from spaql.rules import CHOICES
 from spaql.updates import choose, learn_from
+from tests.conftest import split
 
 FREE = {
     name: choices for name, choices in CHOICES.items() if name != "distance"

@@ -12,7 +12,7 @@ from spaql.compiling import cached_jit, python_or_jit
 from spaql.loop import Run, advance
 from spaql.paper.engine.job import FRESH, SEED
 from spaql.paper.engine.study import BOTH, LONG_XI, SWITCHES, declare, make_jobs
-from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split, update
+from spaql.partition import BALLS, CELLS, NONE, SPLITS, copy, draw_action, split, update, with_room
 from spaql.systems import ENDED
 from spaql.updates import bonus, choose, learning_rate, value
 
@@ -60,7 +60,7 @@ def learn(p, learner, control, h, ball, x, y, reward, ended):
 
 @python_or_jit
 def train(world, start, p, learner, control, tau, rng):
-    """Play one episode and learn from each of its steps; return the partition and the number of steps."""
+    """Play one episode and learn from each of its steps; return their number."""
     state, x, y, action = world.room(), np.empty(len(p.axes)), np.empty(len(p.axes)), np.empty(p.low.shape[1])
     world.reset(state, start, x)
     for h in range(learner.limit):
@@ -69,14 +69,14 @@ def train(world, start, p, learner, control, tau, rng):
         reward, over = world.step(state, action, y)
         if learn(p, learner, control, h, ball, x, y, reward, over == ENDED):
             first = p.counts[BALLS]
-            p = split(p, ball, learner.discrete, learner.random_ties, rng)
+            split(p, ball, learner.discrete, learner.random_ties, rng)
             if control.random:
                 draw_estimates(p, first, learner.H, rng)
         for i in range(len(p.axes)):
             x[i] = y[i]
         if over:
             break
-    return p, h + 1
+    return h + 1
 
 
 @cached_jit
@@ -88,8 +88,7 @@ def draw_estimates(p, first, H, rng):
 
 @cached_jit
 def random_partition(p, splits, learner, rng):
-    """Split balls drawn at random in a partition of one ball, and draw all estimates; return the partition."""
-    p = copy(p)
+    """Split balls drawn at random in a partition of one ball, and draw all estimates."""
     draw_estimates(p, 0, learner.H, rng)
     whole = np.ones(1 + splits * 2 ** len(p.axes) * 2 ** p.low.shape[1], np.bool_)
     for _ in range(splits):
@@ -99,9 +98,8 @@ def random_partition(p, splits, learner, rng):
         whole[ball] = False
         p.balls[ball].visits = 4 ** int(p.cells[p.balls[ball].cell].depth)  # which are due
         first = p.counts[BALLS]
-        p = split(p, ball, learner.discrete, learner.random_ties, rng)
+        split(p, ball, learner.discrete, learner.random_ties, rng)
         draw_estimates(p, first, learner.H, rng)
-    return p
 
 
 class Controlled(Agent):
@@ -120,18 +118,21 @@ class Controlled(Agent):
         while done < len(starts):
             if status["episode"] == 0:
                 learner, rng = self._learner, self._rng
-                self._trainee, status["steps"] = self._world.call(
+                self._trainee = with_room(self._trainee, learner.limit)
+                status["steps"] = self._world.call(
                     train, starts[done], self._trainee, learner, self.control, status["tau"], rng
                 )
                 if self.control.random:
-                    self._trainee = random_partition(self._root, int(self._trainee.counts[SPLITS]), learner, rng)
+                    splits = int(self._trainee.counts[SPLITS])
+                    self._trainee = with_room(copy(self._root), splits)
+                    random_partition(self._trainee, splits, learner, rng)
                 status["episode"] = 1
                 done += 1
                 continue
             rollouts = starts[done : done + N + 1 - status["episode"]]
             best = self._trainee if self.control.keep_last else self._best
             run = Run(self._learner, self._trainee, best, self._status, self._history)
-            self._trainee, self._best = self._world.call(advance, rollouts, N, run, self._rng)
+            self._best, _ = self._world.call(advance, rollouts, N, run, self._rng)
             done += len(rollouts)
             if self.control.keep_last and status["episode"] == 0 and status["iteration"] > 0:
                 # The next iteration is compared with this one, not with the best so far.
