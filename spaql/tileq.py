@@ -11,10 +11,11 @@ tilings see finer than the tiles of each.  The best action is argmax_a Q(x, a).
 
 Learning (see `spaql.replay`: where targets come from, and which actions are taken) moves Q(x, a) towards a target G:
 
-    w(T_k(x), a) ← w(T_k(x), a) + α/n (G - Q(x, a)),        of the action that was taken,
-    w(T_k(x), b) ← w(T_k(x), b) + κ α/n (G - Q(x, a)),      of all others,
+    w(T_k(x), a) ← w(T_k(x), a) + α_k/n (G - Q(x, a)),        of the action that was taken,
+    w(T_k(x), b) ← w(T_k(x), b) + κ α_k/n (G - Q(x, a)),      of all others.
 
-so that Q(x, a) itself moves by α (G - Q(x, a)).
+At first α_k = α, so that Q(x, a) itself moves by α (G - Q(x, a)).  The rate of a tile falls with the number v of its
+updates, α_k = α / (1 + v/v₀) with v₀ = 5,000.  So what is new is learned quickly, and what is known well is averaged.
 
 With κ = 0.95 the actions share most of what is learned.  In many systems one step more or less in some direction makes
 little difference, so that Q depends on the state far more than on the action: what is learned of one action is then
@@ -34,6 +35,7 @@ from spaql.replay import ReplayAgent, Replaying
 from spaql.spaces import SINE
 
 SHARED = 0.95  # κ
+HALVED = 5000.0  # v₀: after so many updates the rate of a tile is halved
 MOST_WEIGHTS = 5_000_000  # 40 MB
 
 
@@ -51,7 +53,7 @@ class TileQ(ReplayAgent):
     initial
         The first estimates, 0 if not given.
     alpha
-        α, the learning rate, 0.2 if not given.
+        α, the learning rate of a tile at first, 0.2 if not given.
     tilings
         How many grids; a power of two.
     bins
@@ -94,7 +96,8 @@ class TileQ(ReplayAgent):
                 f"{MOST_WEIGHTS:,}: give fewer bins, tilings or actions"
             )
         weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)
-        return TileWeights(tiles, weights, choices, given["alpha"] / tiles.tilings, tiles.tilings)
+        updates, rate = np.zeros(len(weights)), given["alpha"] / tiles.tilings
+        return TileWeights(tiles, weights, updates, choices, rate, tiles.tilings)
 
 
 # Tile coding
@@ -145,6 +148,7 @@ class TileWeights(NamedTuple):
 
     tiles: Tiles
     weights: np.ndarray  # w, one row per tile, one column per action
+    updates: np.ndarray  # v, of each tile
     actions: np.ndarray  # to choose from, in the standard space, one row per action
     rate: float  # α/n
     width: int  # n
@@ -167,9 +171,11 @@ class TileWeights(NamedTuple):
 
     def learn(self, states, codes, row, action, target):
         """Move Q(x, a) towards a target, and that of the other actions by κ times as much."""
-        change = self.rate * (target - sum_of(self.weights, codes, row, action))
+        error = self.rate * (target - sum_of(self.weights, codes, row, action))
         for i in range(codes.shape[1]):
             tile = codes[row, i]
+            self.updates[tile] += 1.0
+            change = error / (1.0 + self.updates[tile] / HALVED)
             for b in range(self.weights.shape[1]):
                 self.weights[tile, b] += change if b == action else SHARED * change
 
@@ -195,11 +201,12 @@ class TileWeights(NamedTuple):
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Return what a file keeps."""
-        return {f"{name}_weights": self.weights}
+        return {f"{name}_weights": self.weights, f"{name}_updates": self.updates}
 
     def restored(self, arrays: dict[str, np.ndarray], name: str) -> "TileWeights":
         """Return the weights of a file, checked."""
-        return self._replace(weights=check_array(arrays, f"{name}_weights", float, self.weights.shape))
+        weights = check_array(arrays, f"{name}_weights", float, self.weights.shape)
+        return self._replace(weights=weights, updates=check_array(arrays, f"{name}_updates", float, (len(weights),), 0))
 
 
 @cached_jit

@@ -40,9 +40,9 @@ DIGESTS = {
     "SPAQL-TS, CartPole-v0, paper": "37bfd32d48be",
     "SPAQL-TS, CartPole-v0, released": "7d87b96c55b9",
     "SPAQL-R, Pendulum-v1": "8d6a8e233a40",
-    "TileQ, Pendulum-v1": "06e0458cdcf3",
+    "TileQ, Pendulum-v1": "80e7d479d492",
     "SPAQL-R, CartPole-v0": "2e8829d79145",
-    "TileQ, CartPole-v0": "22a0aa3a97d8",
+    "TileQ, CartPole-v0": "f43ee67fb100",
 }
 
 

@@ -12,7 +12,7 @@ class NaiveTiles:
 
     def __init__(self, actions, angle, alpha=0.2, tilings=32, bins=8, **_):
         self.actions, self.angle, self.alpha, self.tilings, self.bins = actions, angle, alpha, tilings, bins
-        self.weights = collections.defaultdict(float)
+        self.weights, self.updates = collections.defaultdict(float), collections.Counter()
 
     def tiles(self, x):
         """The tiles of x, in grids shifted by odd multiples of 1/n of a tile."""
@@ -31,8 +31,10 @@ class NaiveTiles:
     def learn(self, x, a, target):
         delta = target - self.q(x)[a]
         for tile in self.tiles(x):
+            self.updates[tile] += 1
+            change = self.alpha / self.tilings * delta / (1 + self.updates[tile] / 5000)
             for b in range(self.actions):
-                self.weights[tile, b] += (1.0 if b == a else 0.95) * self.alpha / self.tilings * delta
+                self.weights[tile, b] += change if b == a else 0.95 * change
 
     def visit(self, x, seen):
         pass

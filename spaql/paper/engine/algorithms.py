@@ -36,6 +36,7 @@ class Algorithm(NamedTuple):
 
 
 REPAIRED = Algorithm(family="repaired", by_samples=True)
+TILES = REPAIRED._replace(family="tiles")
 NETWORK = Algorithm(
     module="spaql.paper.baselines.networks", family="trpo", compiled=False, needs=("torch", "sb3_contrib")
 )
@@ -46,12 +47,13 @@ ALGORITHMS = {
     "SPAQL": Algorithm(SPAQL, xi=True, chooses=True),
     "SPAQL-TS": Algorithm(SPAQLTS, xi=True, chooses=True),
     "SPAQL-R": REPAIRED._replace(agent=SPAQLR),
-    "TileQ": REPAIRED._replace(agent=TileQ),
+    "TileQ": TILES._replace(agent=TileQ),
     **dict.fromkeys(("TRPO", "TRPO tuned"), NETWORK._replace(before=True)),
     **dict.fromkeys(("SAC", "DQN", "PPO"), NETWORK._replace(by_samples=True)),
     "Limit": Algorithm(module="spaql.paper.baselines.limit", family="textbook", by_samples=True),
     "Tree": REPAIRED._replace(module="spaql.paper.chapters.systems", family="tree"),
     "To a level": REPAIRED._replace(module="spaql.paper.chapters.dimensions"),
+    "TileQ to a level": TILES._replace(module="spaql.paper.chapters.dimensions"),
     "Sarsa(λ)": Algorithm(module="spaql.paper.baselines.sarsa", family="sarsa", by_samples=True),
 }
 LEARNERS = tuple(name for name, row in ALGORITHMS.items() if row.xi)
