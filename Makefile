@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 # uv installs in 20 seconds what takes pip three minutes; where there is none, pip does it.
-INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/python -m pip install --quiet $(1)
+INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(BIN)/python -m pip install --quiet $(1)
 READY = .venv/.ready
 SOURCE = _build/source
 # Notebooks or tests at a time, each of which may need 1 GB of memory, and has one thread for matrices.
