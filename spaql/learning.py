@@ -108,7 +108,7 @@ class Learning:
 
     @property
     def arms(self) -> int:
-        """The number of arms (balls with a domain) of the agent kept."""
+        """The number of arms (balls that are not split) of the agent kept."""
         return int(self._best.counts[ARMS])
 
     def learn(

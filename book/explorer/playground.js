@@ -82,7 +82,8 @@
         where[across] = valueAt(state[across], (i + 0.5) / map.width);
         const here = j * map.width + i;
         const cell = cells[here] = agent.locate(where);
-        if (!shades.has(cell)) shades.set(cell, colour((agent.central(cell.best) - low) / (high - low), shadesOf(low, high)));
+        const action = agent.history.length ? agent.central(cell.best) : (low + high) / 2;
+        if (!shades.has(cell)) shades.set(cell, colour((action - low) / (high - low), shadesOf(low, high)));
         const border = (i > 0 && cell !== cells[here - 1]) || (j > 0 && cell !== cells[here - map.width]);
         picture.data.set([...(border ? BORDER : shades.get(cell)), 255], 4 * here);
       }

@@ -27,7 +27,7 @@
         texts[row] = `${asked.join(" and ")}: push ${system.choices[policy.action[row]] > 0 ? "right" : "left"}`;
         return;
       }
-      const threshold = `${policy.threshold[node].toFixed(2).replace("-", "−")} ${system.units[feature]}`;
+      const threshold = `${String(Number(policy.threshold[node].toPrecision(2))).replace("-", "−")} ${system.units[feature]}`;
       walk(row, [...asked, `${system.observed[feature]} < ${threshold}`]);
       walk(policy.right[node], [...asked, `${system.observed[feature]} ≥ ${threshold}`]);
     };

@@ -19,7 +19,7 @@ from spaql.paper import ROOT
 from spaql.paper.chapters.policies import Network, best_agent, load_network, rate, small_tree
 from spaql.paper.engine import store
 from spaql.paper.engine.algorithms import CHECKPOINT
-from spaql.paper.engine.style import PAPER, number
+from spaql.paper.engine.style import PAPER
 from spaql.policies import Policy, Tree, export_text
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.replay import MEMORY
@@ -201,17 +201,6 @@ def settled(played, env) -> float | None:
 
 
 # Parts of pages
-
-
-def story(data: dict) -> str:
-    """Say what the pendulum under SPAQL's policy and under the smaller tree shows, from the data of the page."""
-    mine = {(p["algorithm"], p["made"]): p for p in data["policies"] if p["system"] == "Pendulum-v1"}
-    small, parent = mine["SPAQL", SMALLER], mine["SPAQL", LEARNED]
-    return (
-        f"On Pendulum the tree of {small['leaves']} leaves that the search found earns "
-        f"{number(small['reward'], 0)}; the SPAQL policy that it came from, with {parent['leaves']} leaves, earns "
-        f"{number(parent['reward'], 0)}. A pendulum that starts straight down stays there under both."
-    )
 
 
 def playground() -> str:

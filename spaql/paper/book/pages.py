@@ -25,7 +25,6 @@ def substitutions() -> dict[str, str]:
     """Return what the book's pages may name."""
     policies = explorer.read_policies()
     own = {
-        "explorer_story": explorer.story(policies),
         "playground": explorer.playground(),
         "hero": hero(policies),
         "studies": studies_table().myst(),

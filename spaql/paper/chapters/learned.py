@@ -159,7 +159,7 @@ NAMES = {  # of the controls on CartPole and Pendulum, in figures and tables
 ONLY = {ZERO: "CartPole-v0", ABSOLUTE: "Pendulum-v1"}  # whose episodes end early; whose estimates can be negative
 
 
-@declare("controls", "controls")
+@declare("controls", "parts changed (chapter 8)")
 def control_jobs(
     systems=BOTH,
     controls=tuple(NAMES)[1:],

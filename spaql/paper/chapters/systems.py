@@ -12,7 +12,7 @@ from spaql.policies.play import evaluate
 from spaql.rules import HISTORY
 
 
-@declare("trees", "trees in the place of policies")
+@declare("trees", "trees that imitate TileQ (chapter 10)")
 def tree_jobs(systems=SIX, agents=20, leaves=(16, 32, 64), iterations=100, seed=SEED, fresh=FRESH):
     """Return TileQ's and SPAQL-R's policies, and trees that imitate TileQ's."""
     size = {"agents": agents, "iterations": iterations, "evaluations": 1, "seed": seed, "fresh": fresh}

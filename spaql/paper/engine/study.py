@@ -169,7 +169,7 @@ ABLATION = (  # systems, learners, changes by their names in SWITCHES, and what 
 LIKE = {"spaql/Pendulum-v0": "Pendulum-v1"}  # a system that the long runs lack, and the one whose ξ and N it gets
 
 
-@declare("ablation", "ablation", ("curve_rewards",), agents=20, **ROOT)
+@declare("ablation", "the program's rules (chapter 6)", ("curve_rewards",), agents=20, **ROOT)
 def ablation_jobs(iterations=2000, **size):
     """Return the long runs with other rules or another N."""
     jobs = []
@@ -236,7 +236,7 @@ XI_KINDS = ("Pendulum", "PendulumScaled")  # of the study of ξ
 XI_READINGS = ("torque, starts, rules", "torque, starts", "torque, starts, rules, dynamics", "torque, rules")
 
 
-@declare("readings", "readings", ("curve_rewards",))
+@declare("readings", "readings (chapter 11)", ("curve_rewards",))
 def readings_jobs(agents=20, iterations=2000, roots=2, seed=SEED, fresh=FRESH):
     """Return the long runs on Pendulum, and its study of ξ, under readings, but for those that the ablation has."""
     size = {"agents": agents, "iterations": min(iterations, 100), "seed": seed, "fresh": fresh}
@@ -311,7 +311,7 @@ LIMITED = ("Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot
 CONTINUOUS = ("Pendulum-v1", "MountainCarContinuous-v0")
 
 
-@declare("limit", "the limit", seed=SEED)
+@declare("limit", "the best possible return (chapter 10)", seed=SEED)
 def limit_jobs(systems=LIMITED, fresh=10_000, **size):
     """Return dynamic programming on each grid, on half of it, and with two actions where they are continuous.
 
