@@ -298,12 +298,9 @@ def take_part(lows, highs, new, parent, part, parts, discrete):
         highs[new, i] = high if upper else middle
 
 
-# A split needs room.  Python makes it between two episodes, since arrays that machine code makes take long to compile.
-
-
 @python_or_jit
 def has_room(p, splits):
-    """Whether there is room for so many splits."""
+    """Whether there is room for so many splits; Python makes it, since code that makes arrays takes long to compile."""
     cells = splits * 2 ** len(p.axes)
     balls = cells * 2 ** p.low.shape[1]
     return p.counts[BALLS] + balls <= len(p.balls) and p.counts[CELLS] + cells <= len(p.cells)

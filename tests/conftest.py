@@ -29,7 +29,6 @@ same_sines = pytest.mark.skipif(
 )
 
 
-# SIGKILL, whose victim has no last word, and terminals that a program can open are POSIX's.
 posix = pytest.mark.skipif(os.name == "nt", reason="this system has no SIGKILL")
 
 
@@ -40,8 +39,7 @@ def split(p, ball, *how):
     return p
 
 
-# A slow machine is no failure.
-hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.register_profile("patient", deadline=None)  # a slow machine is no failure
 hypothesis.settings.load_profile("patient")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -149,10 +149,8 @@ const spaqlExplorer = (() => {
 
   // What a policy is, how it was made and what it earns.
   function policyInWords(system, policy) {
-    const how = known(system).settled && policy.settled !== null
-      ? `, and ${(100 * policy.settled).toFixed(1)} % of them ${known(system).settled}` : "";
     return `${nameOf(policy)}: ${policy.origin}. ${sized(policy)}; mean return `
-      + `${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes${how}.`;
+      + `${number(policy.reward, known(system).decimals)} over ${policy.episodes.toLocaleString("en")} fresh episodes.`;
   }
 
   // What colours show: a share between 0 and 1 for each row of a tree, and the words at the two ends.

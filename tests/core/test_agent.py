@@ -192,14 +192,6 @@ def test_agents_can_share_first_states():
     assert not np.array_equal(one._rng.random(5), other._rng.random(5))
 
 
-def test_the_first_piece_is_one_episode_since_nobody_knows_what_a_step_costs(monkeypatch):
-    pieces = []
-    monkeypatch.setattr(SPAQL, "_advance", lambda agent, starts, N: pieces.append(len(starts)) or 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        make(SPAQL, "Pendulum-v1").learn(3, 2)
-    assert pieces == [1]
-
-
 @pytest.mark.parametrize("evaluations", [20, 10**7])  # a short iteration, and one of many seconds
 def test_an_interrupt_returns_soon_and_keeps_the_last_full_iteration(evaluations):
     agent = make(SPAQL, "Pendulum-v1").learn(3, 2)

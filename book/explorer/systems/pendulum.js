@@ -17,7 +17,6 @@
     decimals: 1, // of the return
     ending: "", // no episode ends before its time
     right: -1, // torques that are negative turn to the right
-    settled: "end upright",
 
     seconds: (constants) => constants.dt,
 

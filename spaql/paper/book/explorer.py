@@ -23,8 +23,8 @@ from spaql.paper.engine.style import PAPER
 from spaql.policies import Policy, Tree, export_text
 from spaql.policies.tree import LEAF, Variables, variables_of
 from spaql.replay import MEMORY
-from spaql.spaces import PLAIN, Space, standardised, to_box
-from spaql.systems import compiled_world, episode_limit, make_env, space_of, system_of, title
+from spaql.spaces import PLAIN, Space, to_box
+from spaql.systems import compiled_world, episode_limit, make_env, system_of, title
 
 # What the page shows, in its order: systems with their policies.  The paper's algorithms are shown where the paper ran
 # them: the best agent of the long runs, as learned and made smaller.
@@ -38,7 +38,6 @@ PRINTED = 300  # leaves up to which the page prints a tree as text
 
 RETURNS = {"Pendulum-v1": (-2000.0, 0.0), "CartPole-v0": (0.0, 200.0)}  # what a curve of learning shows
 POLICIES = ROOT / "book" / "explorer" / "policies.js"
-LAST, WITHIN = 20, 0.3  # steps at the end, and how far from the reference they may be in the standard space
 
 
 class Shown(NamedTuple):
@@ -127,7 +126,6 @@ def describe_system(system: str) -> dict:
 
 def describe(item: Shown) -> dict:
     """Return a policy as the page takes it, with what it earns on fresh episodes."""
-    env = make_env(item.system)
     if isinstance(item.what, Network):
         player, described = item.what, describe_network(item.what)
     else:
@@ -135,9 +133,7 @@ def describe(item: Shown) -> dict:
         described = describe_tree(item.what, player) | angles_of(item.system, player.variables)
     played = rate(player, item.system)
     named = {name: getattr(item, name) for name in ("system", "algorithm", "made", "origin")}
-    reward, episodes = round(float(played.rewards.mean()), 1), len(played.steps)
-    rated = {"reward": reward, "episodes": episodes, "settled": settled(played, env)}
-    return named | rated | described
+    return named | {"reward": round(float(played.rewards.mean()), 1), "episodes": len(played.steps)} | described
 
 
 def describe_tree(what: Policy | Tree, tree: Tree) -> dict:
@@ -187,17 +183,6 @@ def as_actions(names: Variables, standard: np.ndarray) -> list:
     """Return actions of the standard space as the environment takes them."""
     actions = standard.astype(int) if names.box is None else to_box(names.box, names.space, standard)
     return np.ravel(actions).tolist()
-
-
-def settled(played, env) -> float | None:
-    """Return the share of episodes that end at the system's reference and stay there; None if it has none."""
-    known, space = system_of(env), space_of(env)
-    if known.reference is None:
-        return None
-    aim = standardised(space, np.array([known.reference], float))
-    paths = np.split(played.seen, np.cumsum(played.steps)[:-1])
-    ends = [path[-LAST:] for path in paths if len(path) == played.steps.max()]
-    return sum(bool(np.abs(standardised(space, end) - aim).max() <= WITHIN) for end in ends) / len(paths)
 
 
 # Parts of pages
