@@ -184,7 +184,7 @@ class Agent(Learning):
         """Return what pickle and copy keep.  While it learns it is refused."""
         if self._backup is not None:
             raise RuntimeError("the agent is learning: copy it when that has ended, or save it in a callback")
-        return dict(vars(self))
+        return vars(self) | {"_trainee": copy_of(self._trainee)}  # without its room
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__ |= kept

@@ -242,7 +242,8 @@ class Learning:
     def _advance(self, starts: Any, N: int) -> None:
         """Play an episode from each of these starts, to learn or to evaluate."""
         while len(starts):
-            self._trainee = with_room(self._trainee, self._learner.limit)
+            if self.algorithm != RANDOM:  # which never splits
+                self._trainee = with_room(self._trainee, self._learner.limit)
             run = Run(self._learner, self._trainee, self._best, self._status, self._history)
             self._best, played = self._world.call(advance, starts, N, run, self._rng)
             starts = starts[played:]
@@ -375,6 +376,7 @@ class Learning:
             np.isfinite([row["total"], row["best"], row["u"]]).all() and row["u"] > 0,
             row["tau"] >= 0,  # infinite, too: then every ball is as likely as the others
             np.isfinite(history["rewards"]).all() and np.isfinite(history["evaluations"]).all(),
+            not self._keeps_best or (best.counts <= trainee.counts).all(),  # a reset copies the one into the other
         )
         if not all(sound):
             raise ValueError("its history and its status have numbers that no learning gives")

@@ -62,15 +62,15 @@ class Run(NamedTuple):
 
 @python_or_jit
 def advance(world, starts, N, run, rng):
-    """Play an episode from each start, to train or one of N rollouts, as `status` says.
+    """Play an episode from each start, to train or one of N rollouts, as `status` says, while there is room to train.
 
-    Return the partition that is kept, and how many episodes were played: it stops where there is no room to train.
+    Return the partition that is kept, and how many episodes were played.
     """
     learner, trainee, best, status = run.learner, run.trainee, run.best, run.status
     state, x, y, action = world.room(), np.empty(len(best.axes)), np.empty(len(best.axes)), np.empty(best.low.shape[1])
     for i in range(len(starts)):
         if status["episode"][0] == 0:
-            if not has_room(trainee, learner.limit):
+            if learner.algorithm != RANDOM and not has_room(trainee, learner.limit):
                 return best, i
             status["steps"][0] = train(world, state, starts[i], trainee, learner, status["tau"][0], rng, x, y, action)
         else:

@@ -116,9 +116,11 @@ def copy(p):
 
 @python_or_jit
 def restore(p, earlier):
-    """Make a partition again what it was when `earlier` was copied from it; it keeps its room."""
-    for i in range(earlier.counts[BALLS]):  # whose actions never change
+    """Make a partition what an earlier one was, for which there must be room."""
+    for i in range(earlier.counts[BALLS]):
         p.balls[i] = earlier.balls[i]
+        for j in range(p.low.shape[1]):
+            p.low[i, j], p.high[i, j] = earlier.low[i, j], earlier.high[i, j]
     for i in range(earlier.counts[CELLS]):
         p.cells[i] = earlier.cells[i]
     for i in range(len(p.counts)):
@@ -234,7 +236,7 @@ def update(balls, cells, halves, ball, q):
 
 @cached_jit
 def split(p, ball, discrete, random_ranks, rng):
-    """Cover a ball with balls of half its radius, which inherit from it.  There must be room for them."""
+    """Cover a ball with balls of half its radius, which inherit from it; there must be room for them (`has_room`)."""
     cell = p.balls[ball].cell
     halves = 2 ** len(p.axes)
     if discrete:  # two halves of a list, until the list is one action
@@ -307,11 +309,12 @@ def has_room(p, splits):
 
 
 def with_room(p: Partition, splits: int) -> Partition:
-    """Return a partition with room for so many splits: itself, or one that is at least twice as large."""
+    """Return a partition with room for so many splits: itself, or a copy at least twice as large."""
     if has_room(p, splits):
         return p
     cells = max(splits * 2 ** len(p.axes), len(p.cells))
     balls = max(cells * 2 ** p.low.shape[1], len(p.balls))
+    p = copy(p)  # what is used of it
     low, high = lengthened(p.low, balls), lengthened(p.high, balls)
     return p._replace(balls=lengthened(p.balls, balls), low=low, high=high, cells=lengthened(p.cells, cells))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spaql import AQL, SPAQL, SPAQLR, SPAQLTS, Random, TileQ
+from spaql.paper.chapters.learned import CONTROLLED
 from spaql.paper.engine.provenance import elementary_key
 from spaql.systems import make_env
 from tests.conftest import HOME, Opaque
@@ -39,6 +40,7 @@ DIGESTS = {
     "SPAQL, CartPole-v0, released": "1b541cfd0b27",
     "SPAQL-TS, CartPole-v0, paper": "37bfd32d48be",
     "SPAQL-TS, CartPole-v0, released": "7d87b96c55b9",
+    "SPAQL, random partitions": "a0e4924aae57",
     "SPAQL-R, Pendulum-v1": "8d6a8e233a40",
     "TileQ, Pendulum-v1": "80e7d479d492",
     "SPAQL-R, CartPole-v0": "2e8829d79145",
@@ -53,6 +55,8 @@ def agents():
         for name, algorithm in LEARNERS.items():
             for rules in ("paper", "released"):
                 yield f"{name}, {system}, {rules}", algorithm(system, xi=4, rules=rules, seed=1).learn(60, 3)
+    control = CONTROLLED["SPAQL"](Opaque(make_env("CartPole-v0")), xi=20, control="random partitions", seed=2)
+    yield "SPAQL, random partitions", control.learn(25, 3)
     for system in ("Pendulum-v1", "CartPole-v0"):
         for name, algorithm in {"SPAQL-R": SPAQLR, "TileQ": TileQ}.items():
             env = make_env(system) if HOME[algorithm] == system else Opaque(make_env(system))

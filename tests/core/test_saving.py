@@ -128,6 +128,13 @@ def test_a_forest_without_some_of_its_trees_is_refused(tmp_path):
         AQL.load(path)
 
 
+def test_a_kept_partition_that_the_other_cannot_come_back_to_is_refused(tmp_path):
+    path, header, arrays = saved(tmp_path, "SPAQL")
+    files.write(path, header, arrays | trained("SPAQL", 200)._best.arrays("best"))
+    with pytest.raises(ValueError, match="no learning gives"):
+        SPAQL.load(path)
+
+
 def test_a_file_never_replaces_a_folder_and_leaves_nothing_behind(tmp_path):
     agent = trained("Random", 1)
     with pytest.raises(ValueError, match="not a file"):

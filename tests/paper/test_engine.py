@@ -10,7 +10,6 @@ from spaql.paper.engine import run as running
 from spaql.paper.engine import store, verify
 from spaql.paper.engine.algorithms import Trained
 from spaql.paper.engine.job import Job, columns_of, job_of, seeds
-from spaql.paper.engine.numbers import cells
 from spaql.paper.engine.outcomes import of_longer, outcome
 from spaql.paper.engine.run import compute, run
 from spaql.paper.engine.store import histories
@@ -95,14 +94,6 @@ def test_an_interrupted_run_keeps_what_was_complete(folders, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(jobs[:3], workers=1, progress_bar=False)
     assert set(jobs[:2]) >= set(store.find(jobs)) != set()
-
-
-def test_rows_are_found_in_the_order_that_they_are_asked_for(folders):
-    """So that a sample of them, as `verify` takes, is the same in every process."""
-    jobs = small_jobs()
-    run(jobs, progress_bar=False)
-    assert list(store.find(jobs)) == jobs
-    assert list(store.find(jobs[::-1])) == jobs[::-1]
 
 
 def test_rows_of_another_version_are_stale(folders, monkeypatch):
@@ -219,9 +210,3 @@ def test_histories_have_a_row_per_iteration():
     found = histories(agents)
     assert found[found.agent == 1].rewards.tolist() == 2 * [1.0, 2.0, 3.0]
     assert found.iteration.tolist() == 4 * [1, 2, 3]
-
-
-def test_numbers_are_named_after_what_stands_in_their_row():
-    frame = pd.DataFrame([{"system": "CartPole-v0", "algorithm": "SPAQL-TS", "fresh": 196.36}])
-    known = cells("{system}.{algorithm}.{column}", frame, "fresh", digits=None)
-    assert known == {"cartpole.ts.fresh": "196.4"}

@@ -135,10 +135,7 @@ class Returns(BaseCallback):
 
 
 class Checkpoints(BaseCallback):
-    """Plays fresh episodes with the policy as it is after every thousand samples, and ends training at a level.
-
-    Training is not disturbed by it.
-    """
+    """Plays fresh episodes, which disturb no training, after every thousand samples, and ends training at a level."""
 
     def __init__(self, job, words, level):
         super().__init__()

@@ -24,14 +24,13 @@ GLANCE = "CartPole-v0"  # what the home page and the README show
 def substitutions() -> dict[str, str]:
     """Return what the book's pages may name."""
     policies = explorer.read_policies()
-    own = {
+    return {
         "playground": explorer.playground(),
         "hero": hero(policies),
         "studies": studies_table().myst(),
         "parameters_xi": parameter_table("xi", "The study of ξ (the paper's Table 2)").myst(),
         "parameters_long": parameter_table("long", "The long runs (the paper's Table 3)").myst(),
-    }
-    return own | claims_page.substitutions()
+    } | claims_page.substitutions()
 
 
 def glance(path: Path) -> None:

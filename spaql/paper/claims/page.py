@@ -86,9 +86,8 @@ def substitutions() -> dict[str, str]:
 def claims_table(frame) -> str:
     """Return every claim with the paper's number, ours and the verdict; the tests are folded away below each."""
     caption = (
-        "Every claim, in the paper's order. Where a claim compares two groups, the number is their difference: "
-        "positive if it is as claimed, or the first minus the second if they should be level. In brackets its 95 % "
-        "interval, not corrected; up and down: ours is higher or lower than the claim says"
+        "Every claim, in the paper's order. A difference of two groups is positive if as claimed, or the first minus "
+        "the second if they should be level. In brackets: 95 % interval, not corrected; up, down: more or less than said"
     )
     heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
     parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']
