@@ -10,8 +10,8 @@ action is the one now thought best, and to move Q(x_t, a_t) towards
 
     target  G = r_t + γ r_{t+1} + ... + γ^(m-1) r_{t+m-1} + γ^m max_a Q(y_{t+m-1}, a).
 
-The last term is zero if y is a terminal state, and only there: an episode that is cut off has a future.  It is limited
-to what the rewards met so far allow, from Σ γ^k min r to Σ γ^k max r: without that, weights can grow beyond all bounds.
+The last term is zero if y is a terminal state, and only there: an episode that is cut off has a future.  Its maximum is
+kept within what the rewards so far (and 0) allow, from Σ γ^k min r to Σ γ^k max r: else weights can grow without end.
 
 The action is the best one or, with probability ε_t = max(ε, exp(-t / decay)) after t steps, a random one.
 
@@ -69,7 +69,7 @@ class Memory(NamedTuple):
     codes_x: np.ndarray  # the representation's own numbers of x
     codes_y: np.ndarray
     taken: np.ndarray  # one number: samples so far
-    extremes: np.ndarray  # the lowest and the highest reward so far, and zero
+    extremes: np.ndarray  # two numbers: the least and the greatest of zero and all rewards so far
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what a file keeps."""

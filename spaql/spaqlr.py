@@ -1,9 +1,8 @@
 """SPAQL-R: SPAQL, repaired.  One partition of the states, refined where the visits are, and the right target.
 
-As SPAQL it learns on one partition that it refines itself, and its policy is that partition: a decision tree.  What is
-different:
+Like SPAQL it learns on one partition that it refines itself; its policy is that partition, a decision tree.  New are:
 
-- values are discounted, and a terminal state is worth nothing: an action is worth what comes after it;
+- values are discounted, and a terminal state is worth nothing: so an action's worth depends on what follows it;
 - there is one agent, never reset and never selected by its rollouts;
 - every step is learned from many times, and a target follows its episode for several steps (see `spaql.replay`);
 - the learning rate is constant, so that an estimate can follow its targets, which change as the policy does;
@@ -15,9 +14,9 @@ Learning moves it towards a target G,
 
     Q(c, a) ← Q(c, a) + α (G - Q(c, a)).
 
-A cell that has had `visits` visits is halved across the axis along which it is widest, as a share of all states seen
-so far; what no state has reached yet is no part of its width.  Remembered steps that are learned from again do not
-count as visits.  Both halves inherit its estimates.
+A cell that has had `visits` visits is halved across the axis along which it takes the largest share of the range of all
+states seen so far; only its part within that range is measured, and halved.  Remembered steps that are learned from
+again do not count as visits.  Both halves inherit its estimates, and count their visits anew.
 """
 
 import math

@@ -1,25 +1,25 @@
 """TileQ: Q-learning on tiles, in which every step is learned from many times.
 
-A *tiling* is a grid over the state space.  There are n of them, shifted against each other by odd multiples of a
-fraction of a tile, (1, 3, 5, ...)/n, as Sutton and Barto advise (2018, section 9.5.4).  A state x lies in one tile of
+A *tiling* is a grid over the standard state space.  There are n of them.  From one to the next a grid is shifted along
+its axes by (1, 3, 5, ...)/n of a tile, as Sutton and Barto advise (2018, section 9.5.4).  A state x lies in one tile of
 each, T_1(x), ..., T_n(x), and each tile has a weight for each action:
 
     Q(x, a) = w(T_1(x), a) + ... + w(T_n(x), a).
 
-States that are near each other share most of their tiles, so what is learned in one is known in the others, and many
-tilings see finer than the tiles of each.  The best action is argmax_a Q(x, a).
+States that are near each other share most of their tiles, so what is learned in one is known in the others, and all
+tilings together are finer than each.  The best action is argmax_a Q(x, a).
 
-Learning (see `spaql.replay`: where targets come from, and which actions are taken) moves Q(x, a) towards a target G:
+After every step the agent learns from that step and from remembered ones (see `spaql.replay`, also for the target G,
+which is rewards that followed plus a value, and for exploration).  For the action a that was taken and all others b:
 
-    w(T_k(x), a) ← w(T_k(x), a) + α_k/n (G - Q(x, a)),        of the action that was taken,
-    w(T_k(x), b) ← w(T_k(x), b) + κ α_k/n (G - Q(x, a)),      of all others.
+    w(T_k(x), a) ← w(T_k(x), a) + α_k/n (G - Q(x, a)),
+    w(T_k(x), b) ← w(T_k(x), b) + κ α_k/n (G - Q(x, a)).
 
 At first α_k = α, so that Q(x, a) itself moves by α (G - Q(x, a)).  The rate of a tile falls with the number v of its
 updates, α_k = α / (1 + v/v₀) with v₀ = 5,000.  So what is new is learned quickly, and what is known well is averaged.
 
-With κ = 0.95 the actions share most of what is learned.  In many systems one step more or less in some direction makes
-little difference, so that Q depends on the state far more than on the action: what is learned of one action is then
-nearly true of the others, and only what is left has to be learned for each.
+With κ = 0.95 the actions share most of what is learned.  In many systems a single action changes little, so that Q
+depends on the state far more than on the action: what is learned of one is then nearly true of the others.
 """
 
 from typing import NamedTuple, Unpack
@@ -55,9 +55,9 @@ class TileQ(ReplayAgent):
     alpha
         α, the learning rate of a tile at first, 0.2 if not given.
     tilings
-        How many grids; a power of two.
+        How many grids; a power of two, 32 if not given.
     bins
-        How many tiles each of them has along an axis.
+        How many tiles each of them has along an axis (and one more, for the shift); 8 if not given.
     epsilon, decay
         After t samples a share of max(ε, exp(-t / decay)) of the actions is random; 0.1 and 2000 if not given.
     replays
@@ -107,7 +107,7 @@ class Tiles(NamedTuple):
     """How states are coded."""
 
     tilings: int  # n
-    bins: int  # tiles along each axis of a tiling, but for the one more that its shift needs
+    bins: int  # tiles along each axis of a tiling, and one more because of the shift
     places: np.ndarray  # one row for each variable: where it stands, and whether it is an angle, which turns round
 
 

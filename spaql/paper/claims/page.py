@@ -87,7 +87,7 @@ def claims_table(frame) -> str:
     """Return every claim with the paper's number, ours and the verdict; the tests are folded away below each."""
     caption = (
         "Every claim, in the paper's order. A difference of two groups is positive if as claimed, or the first minus "
-        "the second if they should be level. In brackets: 95 % interval, not corrected; up, down: more or less than said"
+        "the second if they should be level. In brackets: 95 % intervals, uncorrected; up, down: above or below it"
     )
     heads = "<th>claim</th><th>the paper</th><th>ours</th><th>verdict</th>"
     parts = [f'<table class="table words filtered"><caption>{caption}</caption><thead><tr>{heads}</tr></thead>']

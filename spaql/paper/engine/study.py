@@ -102,7 +102,8 @@ def make_jobs(
 XIS = (0, 0.4, 4, 10, 20, 30, 40, 50, 60, 70, 80, 120, 160)
 
 # The ξ and N of the long runs.  The ξ are the released program's: the text does not print them (see long-xi in
-# deviations.toml).  The discrete Pendulum gets Pendulum's.  Chapters 2 to 4 repeat them as parameters.
+# claims/deviations.toml).  The discrete Pendulum gets Pendulum's.  The ablation, the controls and the ladder have them,
+# too, and chapters 2 to 4 repeat them as parameters.
 LONG_XI: dict[str, dict[str, float]] = {
     "Pendulum-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
     "spaql/PendulumDiscrete-v1": {"AQL": 20, "SPAQL": 4, "SPAQL-TS": 0.4},
