@@ -193,10 +193,14 @@ def reachable_code(*parts: Any) -> bytes:
     followed = set()  # functions, classes and modules, which may name each other
 
     def follow(part: Any, names: frozenset[str]) -> None:
-        part = getattr(getattr(part, "_dispatcher", part), "py_func", part)  # of one that is compiled or vectorised
+        jitted = getattr(part, "_dispatcher", part)  # of a vectorised function
+        if hasattr(jitted, "py_func"):
+            part = jitted.py_func
+            typed = [] if getattr(jitted, "_can_compile", True) else [str(one) for one in jitted.signatures]
+            found.append((sorted(jitted.targetoptions.items()), typed))
         part = part.value if isinstance(part, enum.Enum) else part
         if isinstance(part, (tuple, list, frozenset)):
-            found.append(len(part))
+            found.append((len(part), getattr(part, "_fields", ())))
             for one in sorted(part, key=repr) if isinstance(part, frozenset) else part:
                 follow(one, names)
         elif isinstance(part, (np.ndarray, np.generic)):
@@ -208,7 +212,10 @@ def reachable_code(*parts: Any) -> bytes:
             follow(part.co_consts, names)
         elif inspect.isfunction(part) or inspect.isclass(part) or inspect.ismodule(part):
             where = getattr(part, "__module__", None) or part.__name__  # of a module its own name
-            if where.partition(".")[0] in COVERED or (part, names) in followed:
+            if where.partition(".")[0] in COVERED:
+                found.append((where, part.__name__))
+                return
+            if (part, names) in followed:
                 return
             followed.add((part, names))
             if inspect.isfunction(part):
@@ -217,8 +224,10 @@ def reachable_code(*parts: Any) -> bytes:
                 follow([part.__code__, *closure, *(part.__defaults__ or ())], names)
             known = part.__globals__ if inspect.isfunction(part) else vars(part)
             for name in sorted(known if inspect.isclass(part) else names & known.keys()):
-                if not (name.startswith("__") and name.endswith("__")):
+                if not (inspect.isclass(part) and name.startswith("__") and name.endswith("__")):
                     follow(known[name], names)
+        else:  # as math.sin, and NumPy's functions: which one it is
+            found.append((type(part).__name__, getattr(part, "__name__", "")))
 
     follow(parts, frozenset())
     return repr(found).encode()

@@ -59,19 +59,21 @@ def keep_best(
     check_number("worst", worst, above=0.0, at_most=1.0)
     files.target_of(path)
     best: list[float] = []
+    whose: list[Agent] = []
 
     def score(agent: Agent) -> float:
         return worst_mean(agent.evaluate(episodes, seed), worst)
 
     def before(agent: Agent) -> None:
         """Refuse another run's file before hours of training."""
-        if best or not Path(path).exists():
+        if whose == [agent] or not Path(path).exists():
+            whose[:] = [agent]
             return
         kept = type(agent).load(path, agent.env)
         both = min(len(kept.history), len(agent.history))
         if not both or kept.history[:both].tobytes() != agent.history[:both].tobytes():
             raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
-        best.append(score(kept))
+        best[:], whose[:] = [score(kept)], [agent]
 
     def keep(agent: Agent) -> None:
         if len(agent.history) % every == 0 and (now := score(agent)) > max(best, default=-np.inf):

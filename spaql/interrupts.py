@@ -8,11 +8,16 @@ from typing import Any
 
 
 class Deferred:
-    """Notes that Ctrl-C has come, in the place of what is usually done then."""
+    """Notes that Ctrl-C has come, in the place of what is usually done then; a second one may be raised at once."""
 
     come = False
 
+    def __init__(self, once: bool):
+        self.once = once
+
     def __call__(self, *_: object) -> None:
+        if self.come and self.once:
+            raise KeyboardInterrupt
         self.come = True
 
     def check(self) -> None:
@@ -23,11 +28,11 @@ class Deferred:
 
 
 @contextlib.contextmanager
-def deferred_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back; yield a function that raises it if it has come.  At the end it is raised in any case."""
+def deferred_interrupts(once: bool = False) -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C back, or only the first one; yield a function that raises it if it has come, as the end does."""
     # Compiled code that hands its results to Python does not survive an exception then, nor does a lock just taken.
     before = signal.getsignal(signal.SIGINT)
-    deferred = before if isinstance(before, Deferred) else Deferred()  # it may be held back already
+    deferred = before if isinstance(before, Deferred) else Deferred(once)  # it may be held back already
     if threading.current_thread() is not threading.main_thread() or not callable(before):  # or it is switched off
         yield deferred.check
         return

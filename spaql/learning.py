@@ -147,7 +147,7 @@ class Learning:
         for before in (each.before for each in callbacks if hasattr(each, "before")):
             before(self)  # as `keep_best` checks its file before hours of training
 
-        with deferred_interrupts() as check_interrupts, alone(self), self._in_its_environment():
+        with deferred_interrupts(not self.compiled) as check_interrupts, alone(self), self._in_its_environment():
             if self._backup is not None:  # a callback asks
                 raise RuntimeError(BUSY)
             self._thread, self._by_samples = threading.get_ident(), samples is not None

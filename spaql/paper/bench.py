@@ -1,4 +1,4 @@
-"""How fast it is: eight ratios within one run, which hold on any machine (`make bench`)."""
+"""How fast it is: seven ratios within one run, which hold on any machine (`make bench`)."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from spaql import SPAQL, SPAQLR, Random
+from spaql import SPAQL, Random
 from spaql.agent import Agent
 from spaql.paper.engine.algorithms import ALGORITHMS
 from spaql.paper.engine.run import run
@@ -32,11 +32,6 @@ def measure() -> Iterator[tuple[str, str, str]]:
     early = step_of(agent, 100, 20)
     late = step_of(agent.learn(ITERATIONS - 200), 100, 20)
     yield f"SPAQL, {PENDULUM}: a step at iteration {ITERATIONS}, against 100", f"{late / early:.2f}", "at most 1.5"
-    learner = SPAQLR(PENDULUM, seed=0).learn(samples=500)
-    first = seconds(partial(learner.learn, samples=10_000))
-    learner.learn(samples=80_000)
-    later = seconds(partial(learner.learn, samples=10_000))
-    yield f"SPAQL-R, {PENDULUM}: a sample after 90,000 others, against the first", f"{later / first:.2f}", "at most 3"
     jobs = make_jobs("SPAQL", PENDULUM, 4, agents=10, iterations=1000, evaluations=20)
     run(jobs[:1], stored=False, progress_bar=False)
     one, two = (seconds(partial(run, jobs, workers=n, stored=False, progress_bar=False)) for n in (1, 2))

@@ -92,8 +92,9 @@ def run(notebook, given, output, help):
         return
     output = output or ROOT / "_build" / "runs" / path.name
     (ROOT / "_build" / "runs").mkdir(parents=True, exist_ok=True)
-    if not output.parent.is_dir() or (output.exists() and not output.is_file()) or output.resolve() == path:
-        raise ValueError(f"{output} cannot be the output: give a file in a folder that exists, not the notebook itself")
+    source = output.resolve().parent == ROOT / "notebooks" or (output.exists() and output.samefile(path))
+    if not output.parent.is_dir() or (output.exists() and not output.is_file()) or source:
+        raise ValueError(f"{output} cannot be the output: give a file in a folder that exists, not a source")
     parameters = {name: parse_value(name, text, known) for name, text in given}
     with tempfile.TemporaryDirectory() as folder:
         # Sockets of the kernel's own: ports that were free when they were chosen may be taken when it opens them.

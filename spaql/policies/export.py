@@ -167,7 +167,7 @@ def export_python(tree: Tree, name: str = "policy", about: str = "") -> str:
         What the header says besides system, units and ranges: who made it, for what.
     """
     names = check_tree(tree, name).variables
-    head = "\n    ".join([*header(tree, about), '"""'])
+    head = "\n    ".join(header(tree, about)).replace("\\", "\\\\").replace('"""', "'''") + '\n    """'
     lines = [f"def {name}({', '.join(names.observed)}):", f'    """{head}']
     lines += ["    from math import atan2", ""] if angles_of(tree) else []
     leaf = f"return {', '.join('{}' for _ in names.actions)}"
@@ -198,7 +198,7 @@ def export_c(tree: Tree, name: str = "policy", about: str = "", precision: str =
     # A variable the tree never asks for is no mistake: compilers need not warn of it.
     used = {names.observed[i] for i in tree.feature if i != LEAF} | {sine for _, _, sine in angles}
     lines = [
-        *("/* " + "\n * ".join(header(tree, about)).replace("*/", "* /"), " */"),
+        *("/* " + "\n * ".join(header(tree, about)).replace("*/", "* /").replace("/*", "/ *"), " */"),
         *(("#include <math.h>", "") if angles else ()),
         f"{returned} {name}({', '.join(f'{kind} {argument}' for argument in arguments)})",
         "{",

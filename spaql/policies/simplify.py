@@ -144,8 +144,13 @@ def simplify(
         log.warning("returns are of %d episodes, not %d: there is no time for more", count, fresh)
 
     def sized(candidate: Any, starts: np.ndarray) -> Size:
-        rewards = run_policy(candidate, env, starts[:count], streams[3], horizon).rewards
         leaves = candidate.leaves if isinstance(candidate, Tree) else None
+        unmarked = leaves is not None and candidate.visits is None
+        played = run_policy(candidate, env, starts[:count], streams[3], horizon, record=unmarked)
+        rewards = played.rewards
+        if unmarked:
+            visits = np.bincount(candidate.apply(played.seen), minlength=len(candidate.feature))
+            candidate = candidate._replace(visits=visits)
         return Size(leaves, *paper_interval(rewards), worst_mean(rewards), float(rewards.min()), candidate)
 
     curve = [sized(merged(tree), choosing) for _, _, tree in search.curve()] + [sized(full, choosing)]

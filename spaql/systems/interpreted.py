@@ -65,7 +65,10 @@ class InterpretedWorld:
         inner = self.env.unwrapped
         if self.seed is None and self.generator is not None and inner._np_random is not self.generator:
             inner.np_random = self.generator
-        observation, _ = self.env.reset(seed=self.seed)
+        found = self.env.reset(seed=self.seed)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise ValueError("the environment's reset must return observation and info")
+        observation, _ = found
         self.seed = None  # one seed at the start, then the environment's own stream goes on
         self.generator = getattr(inner, "_np_random", None)
         if self.begun is not None:

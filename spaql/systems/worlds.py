@@ -129,7 +129,11 @@ class CompiledWorld:
 
     def draw(self, rng: np.random.Generator, episodes: int) -> np.ndarray:
         """Draw starts with a generator of the caller's."""
-        return self.system.draw_starts(self.model.constants, rng, episodes)
+        starts = self.system.draw_starts(self.model.constants, rng, episodes)
+        if np.ndim(starts) != 2 or len(starts) != episodes:
+            raise ValueError(f"draw_starts of {self.system.name} gave an array of shape {np.shape(starts)}; expected a "
+                             f"row for each of {episodes} episodes")  # fmt: skip
+        return starts
 
     def first_observation(self, start: np.ndarray) -> np.ndarray:
         """Return the first observation of an episode."""
@@ -152,7 +156,8 @@ def compiled_world(env: gym.Env, space: Space, seed: int = 0, raw_first: bool = 
     """Return the compiled twin of an environment, with its physical constants, or None if it has none."""
     system, inner = twin_of(env), env.unwrapped
     own_methods = any(callable(getattr(type(inner), name, None)) for name in vars(inner))  # in place of its class's
-    if system is None or own_methods or opaque_wrapper(env, system) is not None:
+    several = isinstance(env.action_space, gym.spaces.MultiDiscrete)  # which machine code does not know
+    if system is None or own_methods or several or opaque_wrapper(env, system) is not None:
         return None
     if (constants := system.describe(env)) is None:
         return None

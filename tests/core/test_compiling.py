@@ -1,7 +1,9 @@
 """Kept machine code: nobody else's, and made of the code as it is."""
 
+import collections
 import enum
 import importlib
+import math
 import os
 import signal
 import sys
@@ -87,8 +89,16 @@ def test_machine_code_is_of_what_was_imported_and_an_edit_makes_it_anew(tmp_path
         assert made_of(**{name: edit}) != before
 
 
+def abs_of(x):
+    return abs(x)
+
+
 GAINS = [2.0, np.float32(2.0), "slow", "fast", (2.0, 3.0), np.array([2.0, 3.0]), np.array([2.0, 4.0])]
 GAINS += [(np.zeros(2), np.zeros(3)), (np.zeros(2), np.ones(3)), ("slow", 1, (2, 3)), ("slow", 1, (2, 4))]
+GAINS += [math.sin, math.cos, min, max, np.tanh, np.arctan, np.float64, np.float32, [np.float32]]
+GAINS += [numba.njit(error_model=model)(abs_of) for model in ("numpy", "python")]
+GAINS += [numba.njit(f"float64({kind})")(abs_of) for kind in ("float32", "float64")]
+GAINS += [collections.namedtuple("Gains", names)(2.0, 3.0) for names in ("up down", "down up")]
 
 
 def test_values_that_machine_code_takes_are_part_of_its_key():

@@ -200,11 +200,14 @@ def test_the_best_agent_is_kept_and_an_interrupted_run_goes_on_with_it(tmp_path)
     make().learn(25, 2, callback=keep_best(path, 1, 20))
     SPAQL.load(saved).learn(35, 2, callback=keep_best(path, 1, 20))
     assert SPAQL.load(path).evaluate(20, seed=0).mean() == max(means)
-    # A new run, whose environment may have changed, and one of another seed.
+    # A new run, whose environment may have changed, and one of another seed; also by the same callback.
+    again = keep_best(path, 100, 20)
+    SPAQL.load(path).learn(1, 2, callback=again)
     for other in (make(), SPAQL("CartPole-v0", xi=20, seed=1).learn(3, 2)):
         trained = len(other.history)
-        with pytest.raises(ValueError, match="another run"):
-            other.learn(1, 2, callback=keep_best(path, 100, 20))
+        for callback in (again, keep_best(path, 100, 20)):
+            with pytest.raises(ValueError, match="another run"):
+                other.learn(1, 2, callback=callback)
         assert len(other.history) == trained  # refused before training
 
 

@@ -122,6 +122,12 @@ def test_choices_that_do_not_fit_the_actions_are_refused_before_training(monkeyp
     assert " N" not in export_c(tree)
 
 
+def test_starts_of_another_number_of_episodes_are_refused(folder, tank):
+    variant(folder, "odd", ("size=(episodes, 1)", "size=(1, 1)"))
+    with pytest.raises(ValueError, match="draw_starts of Tank"):
+        check_twin("odd-v0", steps=200)
+
+
 @pytest.mark.long  # which compiles two loops
 def test_the_example_of_its_use_runs_as_printed_and_to_the_same_bits_interpreted(folder, tank):
     compiled, interpreted = (TileQ(env, seed=3) for env in ("Tank-v0", Opaque(gym.make("Tank-v0"))))

@@ -45,7 +45,7 @@ def small(monkeypatch):
         (["01", "-p", "xis", "4"], "xis"),
         (["0"], "02_pendulum"),
         (["nowhere/02_pendulum.ipynb"], "nowhere"),
-        (["02", "--output", str(ROOT / "notebooks" / "02_pendulum.ipynb")], "02_pendulum"),
+        (["02", "--output", str(ROOT / "notebooks" / "new.ipynb")], "new.ipynb"),
     ],
 )
 def test_run_refuses_what_makes_no_sense_before_anything_runs(arguments, named, monkeypatch):

@@ -15,7 +15,7 @@ from spaql.paper.engine.job import job_of, seeds
 from spaql.paper.engine.study import study
 from spaql.partition import BALLS
 from spaql.systems import check_twin, make_env
-from tests.conftest import Opaque
+from tests.conftest import Opaque, from_notebook
 
 # The theorem in trained agents
 
@@ -143,9 +143,10 @@ def test_rewards_by_hand():
 
 
 def test_the_best_and_the_myopic_policy():
-    oil = learned.best_and_myopic(learned.OIL)
+    best_and_myopic = from_notebook("08_what_is_learned")["best_and_myopic"]
+    oil = best_and_myopic(learned.OIL)
     assert oil == pytest.approx((4.0, 5 * math.exp(-2.5)), abs=0.001)  # a step to the peak costs the first reward
-    best, myopic = learned.best_and_myopic(learned.AMBULANCE)
+    best, myopic = best_and_myopic(learned.AMBULANCE)
     assert best == pytest.approx(myopic, abs=1e-9)  # where it waits does not decide where the next call is
 
 

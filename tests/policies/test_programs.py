@@ -162,6 +162,7 @@ def test_what_no_program_can_have_is_refused():
 
 
 def test_a_header_cannot_end_its_comment(case):
-    tree, about = case[1]._replace(visits=None), "by */ and *) nobody"
+    tree, about = case[1]._replace(visits=None), 'by */ and *) nobody in C:\\new """'
+    compile(export_python(tree, about=about), "policy.py", "exec")
     assert export_c(tree, about=about).count("*/") == 1
     assert export_structured_text(tree, about=about).count("*)") == 1

@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from spaql import AQL, SPAQL, SPAQLTS
 from spaql.agent import Agent
@@ -236,31 +235,6 @@ def two_step_jobs(agents=100, iterations=2000, seed=SEED, fresh=500):
 def oil_ambulance_jobs(agents=100, iterations=2000, seed=SEED, fresh=500):
     """Return every method on the two problems that SPAQL was born on."""
     return small_jobs([OIL, AMBULANCE], agents, iterations, seed, fresh)
-
-
-def best_and_myopic(system, points=200, quantiles=100):
-    """Return the mean return of the best policy and of the one that sees the next reward alone.
-
-    For oil and the ambulance by dynamic programming: places and actions stand on a grid, between which values are
-    interpolated, and the next call is one of equally likely quantiles of its distribution.
-    """
-    if system == TWO_STEPS:
-        return 1.0, 0.25
-    grid = np.linspace(0.0, 1.0, points + 1)
-    x, a = grid[:, None], grid[None, :]
-    if system == OIL:
-        calls = np.zeros(0)
-        reward = np.clip(np.exp(-10 * np.abs(x - 0.75)) - np.abs(x - a), 0.0, 1.0)
-    else:
-        calls = stats.beta.ppf((np.arange(quantiles) + 0.5) / quantiles, 5, 2)
-        reward = 1.0 - 0.25 * np.abs(x - a) - 0.75 * np.abs(a - calls[:, None, None]).mean(axis=0)
-    best = myopic = np.zeros_like(grid)
-    for _ in range(5):  # steps, from the last to the first; the next place is the action, or the call
-        then_best, then_myopic = (np.interp(calls, grid, v).mean() if calls.size else v for v in (best, myopic))
-        best = (reward + then_best).max(axis=1)
-        chosen = reward.argmax(axis=1)[:, None]
-        myopic = np.take_along_axis(reward + then_myopic, chosen, axis=1)[:, 0]
-    return float(np.interp(0.5, grid, best)), float(np.interp(0.5, grid, myopic))
 
 
 # The theorem in trained agents
