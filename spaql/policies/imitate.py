@@ -18,7 +18,7 @@ from spaql.policies.tree import LEAF, Tree, Variables, turned, variables_of
 from spaql.spaces import pairs_of
 from spaql.systems import make_env, space_of
 
-ROWS = 50_000  # states that a tree is grown on, drawn from all that were seen
+ROWS = 100_000  # states that a tree is grown on, drawn from all that were seen
 FEW = 16  # a policy with at most so many different actions is imitated action by action, not by their means
 
 
@@ -44,7 +44,7 @@ def imitate(
     *,
     env: str | gym.Env | None = None,
     rounds: int = 5,
-    episodes: int = 200,
+    episodes: int = 400,
     fresh: int = 200,
     seed: Seed = 0,
     horizon: int | None = None,

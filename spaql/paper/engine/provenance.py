@@ -22,7 +22,7 @@ from spaql.systems.arithmetic import power, power32
 # Versions of the numbers that the code computes.  They are raised by hand when numbers are meant to change, and nothing
 # else makes a stored row stale; the regression digests (tests/test_digests.py) tell when numbers change that were not
 # meant to.
-NUMERICS = {"spaql": 1, "repaired": 6, "tiles": 7, "tree": 2, "trpo": 1, "textbook": 1, "sarsa": 3}
+NUMERICS = {"spaql": 1, "repaired": 6, "tiles": 7, "tree": 3, "trpo": 1, "textbook": 1, "sarsa": 3}
 ORIGIN = ("numerics", "platform", "date", "commit", "origin")  # columns of a row that say where it comes from
 
 
