@@ -32,7 +32,8 @@ class Chain:
 def two_tiles():
     """One tiling of two tiles, and the one more that a shift would need, with weights of zero."""
     tiles = Tiles(1, 2, np.array([[0, 0]]))
-    return TileWeights(tiles, np.zeros((count_of(tiles), 2)), np.array([[0.0], [1.0]]), 0.5, 1)
+    weights = np.zeros((count_of(tiles), 2))
+    return TileWeights(tiles, weights, np.zeros(len(weights)), np.array([[0.0], [1.0]]), 0.5, 1)
 
 
 def test_sarsa_on_a_chain():
