@@ -67,6 +67,7 @@ def keep_best(
     def before(agent: Agent) -> None:
         """Refuse another run's file before hours of training."""
         if whose == [agent] or not Path(path).exists():
+            best[:] = best if whose == [agent] else []
             whose[:] = [agent]
             return
         kept = type(agent).load(path, agent.env)
