@@ -66,15 +66,16 @@ def keep_best(
 
     def before(agent: Agent) -> None:
         """Refuse another run's file before hours of training."""
-        if whose == [agent] or not Path(path).exists():
-            best[:] = best if whose == [agent] else []
-            whose[:] = [agent]
+        if whose == [agent]:
             return
-        kept = type(agent).load(path, agent.env)
-        both = min(len(kept.history), len(agent.history))
-        if not both or kept.history[:both].tobytes() != agent.history[:both].tobytes():
-            raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
-        best[:], whose[:] = [score(kept)], [agent]
+        known = []
+        if Path(path).exists():
+            kept = type(agent).load(path, agent.env)
+            both = min(len(kept.history), len(agent.history))
+            if not both or kept.history[:both].tobytes() != agent.history[:both].tobytes():
+                raise ValueError(f"{path} holds the best of another run, {kept!r}: give another path, or remove it")
+            known = [score(kept)]
+        best[:], whose[:] = known, [agent]
 
     def keep(agent: Agent) -> None:
         if len(agent.history) % every == 0 and (now := score(agent)) > max(best, default=-np.inf):

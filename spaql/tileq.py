@@ -96,8 +96,8 @@ class TileQ(ReplayAgent):
                 f"{MOST_WEIGHTS:,}: give fewer bins, tilings or actions"
             )
         weights = np.full((count_of(tiles), len(choices)), given["initial"] / tiles.tilings)
-        rate, width = given["alpha"] / tiles.tilings, tiles.tilings
-        return TileWeights(tiles, weights, np.zeros(len(weights)), choices, rate, width)
+        rate = given["alpha"] / tiles.tilings
+        return TileWeights(tiles, weights, np.zeros(len(weights)), choices, rate, tiles.tilings)
 
 
 # Tile coding

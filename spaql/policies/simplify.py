@@ -146,10 +146,9 @@ def simplify(
     def sized(candidate: Any, starts: np.ndarray) -> Size:
         leaves = candidate.leaves if isinstance(candidate, Tree) else None
         unmarked = leaves is not None and candidate.visits is None
-        played = run_policy(candidate, env, starts[:count], streams[3], horizon, record=unmarked)
-        rewards = played.rewards
+        rewards, _, seen = run_policy(candidate, env, starts[:count], streams[3], horizon, record=unmarked)
         if unmarked:
-            visits = np.bincount(candidate.apply(played.seen), minlength=len(candidate.feature))
+            visits = np.bincount(candidate.apply(seen), minlength=len(candidate.feature))
             candidate = candidate._replace(visits=visits)
         return Size(leaves, *paper_interval(rewards), worst_mean(rewards), float(rewards.min()), candidate)
 

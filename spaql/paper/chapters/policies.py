@@ -30,7 +30,7 @@ def rate(policy, system, episodes=1000, seed=0):
     """Play a policy on the fresh episodes by which `simplify` reports: chapter and explorer quote one return."""
     env, stream = make_env(system), np.random.SeedSequence(seed).spawn(4)[2]
     starts = first_states(env, space_of(env), np.random.default_rng(stream), episodes)
-    return run_policy(policy, env, starts, np.random.default_rng(0), record=True)
+    return run_policy(policy, env, starts, np.random.default_rng(0))
 
 
 class Network(NamedTuple):
